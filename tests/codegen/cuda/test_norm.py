@@ -19,7 +19,7 @@ PROBLEM = relaxation((2048, 2048))
 @pytest.mark.parametrize(("steps", "rows"), [(1, 2), (2, 6), (6, 9), (7, 12), (8, 12)])
 def test_only_the_rows_with_which_sums_end_stand_in_the_code_by_themselves(steps: int, rows: int) -> None:
     pytest.importorskip("cuda.core")
-    source = PassKernel(PROBLEM, Shape(steps), norm="u").stream.source
+    source = PassKernel(PROBLEM, Shape(steps), norm="u").plain.source
     sums = "BlockSums<Interior2D>"
     said = f"static_assert(({sums}::last() - {sums}::first() + 2) * {sums}::PERIOD == {rows});"
     assert resources(source + said, "sm_90")

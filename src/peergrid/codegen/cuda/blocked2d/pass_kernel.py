@@ -21,8 +21,10 @@ from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
+from peergrid.codegen.cuda.blocked2d.kernel import program
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
-from peergrid.codegen.cuda.blocked2d.stream.kernel import Stream2D
+from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
+from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     USUAL,
     StripKernel2D,
@@ -38,7 +40,6 @@ from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Box
 from peergrid.stencil import Problem
-from peergrid.stencil.remember import remembered
 
 ROWS = (8, 16, 32, 64)  # of tiles that are made shorter
 SHORT = 4  # rows of an edge tile in passes of one step, where there is room
@@ -83,33 +84,34 @@ class PassKernel:
         return replace(self, beside=left(registers), tiles_per_block=tiles_in_block(registers), displaced=room)
 
     @cached_property
-    def stream(self) -> Stream2D:
-        return Stream2D(self.problem, self.shape, norm=self.norm)
+    def stream(self) -> StreamPlan2D:
+        """The plan of interior tiles."""
+        return StreamPlan2D(self.problem, self.shape, norm=self.norm)
 
     @cached_property
     def edges(self) -> Boundary2D:
-        return Boundary2D(
-            self.problem, BoundaryShape(self.shape.steps, self.edge_width, self.edge_ahead), norm=self.norm
-        )
+        """The plan of boundary tiles."""
+        shape = BoundaryShape(self.shape.steps, self.edge_width, self.edge_ahead)
+        return Boundary2D(self.problem, shape, norm=self.norm)
 
     @cached_property
     def layers(self) -> StripKernel2D | None:
-        """The kernel of the strips, if there is one."""
+        """The plans of boundary strips, if they have a kernel."""
         if not self.has_strips:
             return None
-        return _layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.tiles_per_block)
-
-    @cached_property
-    def layer(self) -> Program | None:
-        return None if self.layers is None else _layer(self.problem, self.layers)
+        return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.tiles_per_block)
 
     @cached_property
     def plain(self) -> Program:
-        return _plain(self.problem, self.shape, self.norm)
+        return program(self.problem, interior(self.stream))
 
     @cached_property
     def edge(self) -> Program:
-        return _edge(self.problem, self.edges.shape, self.norm)
+        return program(self.problem, self.edges.kernel)
+
+    @cached_property
+    def layer(self) -> Program | None:
+        return None if self.layers is None else program(self.problem, self.layers.kernel)
 
     @cached_property
     def sums(self) -> Program:
@@ -202,34 +204,6 @@ class PassKernel:
         parts = self.layers.parts if self.layers else ()
         rows = (FAR, self.layer_rows)  # along axis 0 a strip is thin
         return tuple(
-            Strip(part.place.axis, part.place.box, part.place.excluded, part.useful, rows[part.place.axis])
+            Strip(part.strip.axis, part.strip.box, part.strip.excluded, part.useful, rows[part.strip.axis])
             for part in parts
         )
-
-
-@remembered()
-def _plain(problem: Problem, shape: Shape, norm: str | None) -> Program:
-    """The program of plain tiles, one however they are cut."""
-    kernel = Stream2D(problem, shape, norm=norm)
-    return Program(kernel.source, kernel.entry, 32 * shape.warps, kernel.shared_bytes, shape.warps)
-
-
-@remembered()
-def _layers(
-    problem: Problem, steps: int, cut: Cut, beside: int, norm: str | None, tiles_per_block: int
-) -> StripKernel2D | None:
-    """The kernel of boundary strips, one however they are cut."""
-    return layers(problem, steps, cut, beside, norm, tiles_per_block)
-
-
-@remembered()
-def _layer(problem: Problem, kernel: StripKernel2D) -> Program:
-    """The program of boundary strips."""
-    return Program(kernel.source, kernel.entry, 32 * kernel.warps, kernel.shared_bytes, kernel.warps)
-
-
-@remembered()
-def _edge(problem: Problem, shape: BoundaryShape, norm: str | None) -> Program:
-    """The program of edge tiles, one however they are cut."""
-    kernel = Boundary2D(problem, shape, norm=norm)
-    return Program(kernel.whole, kernel.entry, kernel.threads, kernel.shared_bytes, 1)

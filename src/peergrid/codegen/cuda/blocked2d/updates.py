@@ -168,6 +168,12 @@ def applied_in(stage: Stage) -> tuple[Applied, ...]:
     return tuple((update, update.assignments) for update in stage.updates if not update.box.empty)
 
 
+def ended(problem: Problem, number: int) -> tuple[str, ...]:
+    """The fields that a stage writes and no later one of the step."""
+    later = {name for stage in problem.stages[number + 1 :] for name in stage.targets}
+    return tuple(name for name in problem.stages[number].targets if name not in later)
+
+
 def listed(parts: Iterable[object], within: str = "") -> str:
     """Parts of a list in C++, within braces if they are given."""
     text = ", ".join(map(str, parts))

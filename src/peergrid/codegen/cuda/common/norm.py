@@ -21,19 +21,9 @@ NORMS = np.dtype(
 follow: 1 if t counts the steps of the run there, 0 if those of the pass."""
 
 
-def norm_parameter(norm: str | None) -> str:
-    """The parameters after `Arguments` of a kernel with a norm."""
-    return ", const __grid_constant__ Norms norms" if norm else ""
-
-
 def norm_reference(norm: str | None) -> str:
     """The last parameters of a tile's function."""
     return ", const Norms& norms" if norm else ""
-
-
-def norm_argument(norm: str | None) -> str:
-    """Its call with them."""
-    return ", norms" if norm else ""
 
 
 NORM_SUM_BYTES = NORM_LEAVES * 8

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D, program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_kernel
+from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.strips.kernel import left
-from peergrid.codegen.cuda.blocked2d.unit import Plan, unit
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
 from peergrid.grid import Box
@@ -74,22 +74,15 @@ class PeerKernel:
 
     @cached_property
     def plain(self) -> Program:
-        shape, stream = self.made.shape, replace(self.made.stream, pointers=False)
-        kernel = warp_kernel(stream.entry, "InteriorTiles", shape.bounds, shape.warps, self.norm, exchange=True)
-        return self._program(self.made.plain, stream.templates, stream.plans, stream.tiles, kernel)
+        return self._program(interior(replace(self.made.stream, pointers=False)))
 
     @cached_property
     def layer(self) -> Program | None:
-        strips, program = self.made.layers, self.made.layer
-        if strips is None or program is None:
-            return None
-        kernel = warp_kernel(strips.entry, "StripTiles", strips.bounds, strips.warps, self.norm, exchange=True)
-        return self._program(program, strips.templates, strips.plans, strips.tiles, kernel)
+        return None if self.made.layers is None else self._program(self.made.layers.kernel)
 
     @cached_property
     def edge(self) -> Program:
-        edges = self.made.edges
-        return self._program(self.made.edge, edges.templates, (edges,), edges.tiles, edges.exchanging_kernel)
+        return self._program(self.made.edges.kernel)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The launches that advance a device's box and exchange its boundary region (see `PassKernel.launches`)."""
@@ -124,8 +117,6 @@ class PeerKernel:
         """`Exchange` for NumPy."""
         return self.links.dtype()
 
-    def _program(self, made: Program, templates: Sequence[str], plans: Sequence[Plan], *kernels: str) -> Program:
+    def _program(self, kernel: Kernel2D) -> Program:
         """A program with the exchange in its kernel."""
-        templates, tables = (*templates, "peer2d.cuh"), self.links.source
-        source = unit(self.problem, self.steps, self.norm, templates, plans, *kernels, tables=tables)
-        return replace(made, source=source, entry=f"{made.entry}_peer")
+        return program(self.problem, kernel, self.links.source)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
+from peergrid.codegen.cuda.blocked2d.kernel import Plan, unit
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
-from peergrid.codegen.cuda.blocked2d.unit import Plan, unit
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
@@ -109,9 +110,10 @@ class PersistentKernel:
             room=self._head,
             interior="InteriorTiles" if self.plain else "NoTiles",
         )
-        plans: tuple[Plan, ...] = (*stream.plans, self.block) if self.plain else (self.block,)
-        templates = (*(stream.templates if self.plain else ()), "exchange2d.cuh", "block2d.cuh", "persistent2d.cuh")
-        kernels = (stream.tiles, kernel) if self.plain else (kernel,)
+        inside = interior(stream) if self.plain else None
+        plans: tuple[Plan, ...] = (*inside.plans, self.block) if inside else (self.block,)
+        templates = (*(inside.templates if inside else ()), "exchange2d.cuh", "block2d.cuh", "persistent2d.cuh")
+        kernels = (inside.tiles_text, kernel) if inside else (kernel,)
         source = unit(self.made.problem, steps, None, templates, plans, *kernels, tables=self.links.source)
         return Program(source, "persistent2d", self.threads, self.shared_bytes, self.warps)
 

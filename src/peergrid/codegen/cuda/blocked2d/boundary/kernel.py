@@ -9,24 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.reach import row_reach
-from peergrid.codegen.cuda.blocked.step_plan import StagePlan
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
-from peergrid.codegen.cuda.blocked2d.unit import unit
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, listed
-from peergrid.codegen.cuda.common.norm import norm_argument, norm_parameter, norm_reference
+from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended, listed
+from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
+from peergrid.codegen.pipeline import PipelineNode
 from peergrid.stencil import Problem, footprint
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
-
-KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}, {blocks})
-{entry}({parameters}) {{
-  extern __shared__ __align__(128) unsigned char shared[];
-  {call}(a, {more}shared{norms});
-}}
-"""
 
 TILES = """\
 struct BoundaryTiles {{
@@ -73,21 +65,32 @@ class Boundary2D:
     shape: BoundaryShape
     norm: str | None = None
 
-    entry = "edge2d"
-
     @cached_property
     def rings(self) -> BoundaryRings:
         return BoundaryRings(self.problem, self.shape, self.norm)
 
     @property
-    def threads(self) -> int:
-        """Threads of a block: a warp for each step, one to load."""
-        return 32 * (self.shape.steps + 1)
-
-    @property
-    def blocks(self) -> int:
-        """The blocks of a multiprocessor that the compiler has to leave registers for: they hide each other's waits."""
-        return max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * self.threads)))
+    def kernel(self) -> Kernel2D:
+        """The kernel itself: a warp for each step, one to load; registers are bounded so that blocks hide each other's
+        waits.
+        """
+        steps, threads = self.shape.steps, 32 * (self.shape.steps + 1)
+        blocks = max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * threads)))
+        sums, zero = (", BoundarySums<Boundary>", ", {norms, {}}") if self.norm else ("", "")
+        return Kernel2D(
+            self.problem,
+            steps,
+            self.norm,
+            "edge2d",
+            ("boundary2d.cuh", "boundary_norm2d.cuh") if self.norm else ("boundary2d.cuh",),
+            (self,),
+            "BoundaryTiles",
+            TILES.format(threads=threads, more=norm_reference(self.norm), sums=sums, zero=zero),
+            "block",
+            f"__launch_bounds__({threads}, {blocks})",
+            threads,
+            self.shared_bytes,
+        )
 
     @property
     def shared_bytes(self) -> int:
@@ -102,85 +105,47 @@ class Boundary2D:
         return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
 
     @property
-    def whole(self) -> str:
-        """The whole translation unit."""
-        return unit(self.problem, self.shape.steps, self.norm, self.templates, (self,), self.tiles, self.kernel)
-
-    @property
-    def templates(self) -> tuple[str, ...]:
-        """The files of `skeletons` that the tiles are made by."""
-        return ("boundary2d.cuh", "boundary_norm2d.cuh") if self.norm else ("boundary2d.cuh",)
-
-    @property
-    def kernel(self) -> str:
-        """The kernel whose blocks take one tile each."""
-        return self._kernel("block_tile<BoundaryTiles>")
-
-    @property
-    def exchanging_kernel(self) -> str:
-        """The same that deals with neighbours itself."""
-        return self._kernel("exchange_block_tile<BoundaryTiles>", exchange=True)
-
-    def _kernel(self, call: str, *, exchange: bool = False) -> str:
-        more = ("const __grid_constant__ Exchange exchange",) if exchange else ()
-        return KERNEL.format(
-            entry=f"{self.entry}_peer" if exchange else self.entry,
-            threads=self.threads,
-            blocks=self.blocks,
-            parameters=", ".join(("const __grid_constant__ Arguments a", *more)) + norm_parameter(self.norm),
-            call=call,
-            more="exchange, " if exchange else "",
-            norms=norm_argument(self.norm),
-        )
-
-    @property
-    def tiles(self) -> str:
-        """The struct whose `advance` makes a tile by one block."""
-        sums, zero = (", BoundarySums<Boundary>", ", {norms, {}}") if self.norm else ("", "")
-        return TILES.format(threads=self.threads, more=norm_reference(self.norm), sums=sums, zero=zero)
-
-    @property
     def applied(self) -> tuple[Applied, ...]:
         """All updates of the stages."""
-        return tuple(applied for plan in self._plans for applied in applied_in(plan.stage))
+        return tuple(applied for node in self._nodes for applied in applied_in(self.problem.stages[node.stage]))
 
     def source(self, updates: Updates) -> str:
         """The stages and the plan; updates: the functions."""
-        stages = (self._stage(updates, number, plan) for number, plan in enumerate(self._plans))
+        stages = (self._stage(updates, number, node) for number, node in enumerate(self._nodes))
         return "\n".join((*stages, self._plan(updates)))
 
     @cached_property
-    def _plans(self) -> tuple[StagePlan, ...]:
+    def _nodes(self) -> tuple[PipelineNode, ...]:
         """The stages that do something: all but those that leave rows where and as they are."""
         return tuple(
-            plan
-            for plan in self.rings.plan.stages
-            if applied_in(plan.stage) or not all(map(plan.in_place, plan.targets))
+            node
+            for node in self.rings.step.nodes
+            if applied_in(self.problem.stages[node.stage])
+            or any(made is not node.before[name] for name, made in node.after.items())
         )
 
     @cached_property
     def _rings(self) -> tuple[Ring, ...]:
-        plan, rings = self.rings.plan, self.rings
-        rows = (*plan.given.values(), *(rows for stage in plan.stages for rows in stage.targets.values()))
+        rings = self.rings
+        rows = (*rings.given.values(), *(rows for node in rings.step.nodes for rows in node.after.values()))
         found = (*map(rings.ring, rows), *map(rings.coefficient_ring, rings.coefficients))
         return tuple(dict.fromkeys(found))
 
-    def _stage(self, updates: Updates, number: int, plan: StagePlan) -> str:
-        reads, applied, targets = self._rows_read(plan), applied_in(plan.stage), list(plan.targets)
-        final = [self.rings.plan.last_stage(name) == plan.number for name in targets]
-        field = updates.number
+    def _stage(self, updates: Updates, number: int, node: PipelineNode) -> str:
+        reads, applied, targets = self._rows_read(node), applied_in(self.problem.stages[node.stage]), list(node.after)
+        final, field = ended(self.problem, node.stage), updates.number
         writes = (
             (
                 field(name),
-                self._rings.index(self.rings.ring(plan.targets[name])),
+                self._rings.index(self.rings.ring(node.after[name])),
                 [r[:2] for r in reads].index((name, 0)),
-                int(last),
+                int(name in final),
             )
-            for name, last in zip(targets, final, strict=True)
+            for name in targets
         )
         return STAGE.format(
             number=number,
-            lag=plan.lag,
+            lag=node.lag,
             reads=len(reads),
             written=len(targets),
             updates=len(applied),
@@ -193,14 +158,14 @@ class Boundary2D:
             ),
         )
 
-    def _rows_read(self, plan: StagePlan) -> list[tuple[str, int, int]]:
+    def _rows_read(self, node: PipelineNode) -> list[tuple[str, int, int]]:
         """The field, the offset and the ring of the rows that a stage reads."""
-        offsets = {(r.field, r.offset[0]) for u in plan.stage.updates for r in u.reads}
-        offsets |= {(target, 0) for target in plan.targets}
+        offsets = {(r.field, r.offset[0]) for u in self.problem.stages[node.stage].updates for r in u.reads}
+        offsets |= {(target, 0) for target in node.after}
         found = []
         for name, offset in sorted(offsets):
-            if name in plan.before:
-                found.append((name, offset, self._rings.index(self.rings.ring(plan.before[name]))))
+            if name in node.before:
+                found.append((name, offset, self._rings.index(self.rings.ring(node.before[name]))))
             elif name in self.rings.coefficients:
                 found.append((name, offset, self._rings.index(self.rings.coefficient_ring(name))))
         return found
@@ -212,10 +177,10 @@ class Boundary2D:
         starts = [rings.starts.get(f"profile {name}", (0, 0))[0] for name in self.problem.fields]
         return PLAN.format(
             steps=self.shape.steps,
-            stages=len(self._plans),
+            stages=len(self._nodes),
             width=self.shape.width,
             ahead=self.shape.ahead,
-            lag=rings.plan.lag,
+            lag=rings.lag,
             stride=rings.stride,
             pad=rings.pad,
             rows_beside=rings.pads[0],
@@ -225,11 +190,11 @@ class Boundary2D:
             left=self.beside[0],
             right=self.beside[1],
             norm=number(self.norm) if self.norm else -1,
-            norm_ring=self._rings.index(rings.ring(rings.plan.given[self.norm])) if self.norm else -1,
+            norm_ring=self._rings.index(rings.ring(rings.given[self.norm])) if self.norm else -1,
             load_count=len(loads),
             rings=listed(listed(ring, "{}") for ring in self._rings),
             loads=listed(listed(load, "{}") for load in loads),
             profile_start=listed(starts),
             profiles=listed(map(number, rings.profiles)),
-            structs=listed(f"BoundaryStage{number}" for number in range(len(self._plans))),
+            structs=listed(f"BoundaryStage{number}" for number in range(len(self._nodes))),
         )

@@ -4,15 +4,16 @@ steps for a coefficient, and the part that it needs of each profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from peergrid.codegen.cuda.blocked.reach import row_reach
-from peergrid.codegen.cuda.blocked.step_plan import Rows, StepPlan, reach_down, reach_up, step_plan
+from peergrid.codegen.cuda.blocked2d.boundary.step import rows_of, step
 from peergrid.codegen.cuda.blocked2d.confined import Confined
 from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.pipeline import Pipeline, Value
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
@@ -49,8 +50,25 @@ class BoundaryRings:
     norm: str | None = None
 
     @cached_property
-    def plan(self) -> StepPlan:
-        return step_plan(self.problem, self.norm)
+    def step(self) -> Pipeline:
+        """The stages of one step."""
+        return step(self.problem, self.norm)
+
+    @cached_property
+    def given(self) -> Mapping[str, Value]:
+        """The rows that a step is given of each state field."""
+        return self.step.starts[0]
+
+    @cached_property
+    def lag(self) -> int:
+        """The rows that what a step leaves lies behind what it is given."""
+        return max(node.lag for node in self.step.nodes)
+
+    @cached_property
+    def _between(self) -> tuple[Value, ...]:
+        """The rows that a step makes for itself alone."""
+        made = dict.fromkeys(value for node in self.step.nodes for value in node.after.values())
+        return tuple(value for value in made if value not in self.step.finals.values())
 
     @cached_property
     def confined(self) -> Confined:
@@ -77,26 +95,27 @@ class BoundaryRings:
         """The most rows that a tile needs, those it loads beside its own included."""
         return MOST_ROWS + sum(row_reach(self.problem, self.shape.steps))
 
-    def depth(self, rows: Rows, first: bool) -> int:
+    def depth(self, rows: Value, first: bool) -> int:
         """The number of rows in a ring; `first`: of those loaded from memory."""
-        if rows.made:
-            return rows.age + 1
+        if not rows.source:
+            return rows.depth
         if first:
-            return self.shape.ahead + rows.age + 1
-        left = self.plan.final[rows.field]
-        return max(self.plan.lag - left.lag + rows.age, left.age) + 1
+            return self.shape.ahead + rows.depth
+        left = self.step.finals[rows.field]
+        return max(self.lag - left.lag + rows.depth, left.depth)
 
     @cached_property
     def coefficients(self) -> dict[str, int]:
         """The number of rows kept of each coefficient field; one that is read too far ahead is left in memory."""
         found, early = dict[str, int](), set[str]()
-        for plan in self.plan.stages:
-            for read in {r for u in plan.stage.updates for r in u.reads}:
+        for node in self.step.nodes:
+            for read in {r for u in self.problem.stages[node.stage].updates for r in u.reads}:
                 if read.field in self.problem.state or not self.problem.fields[read.field].full:
                     continue
-                age = self.shape.steps * self.plan.lag - self.plan.lag + plan.lag - reach_down(self.problem, read)
+                least, most = rows_of(self.problem, read)
+                age = (self.shape.steps - 1) * self.lag + node.lag - least
                 found[read.field] = max(found.get(read.field, 0), self.shape.ahead + age + 1)
-                if plan.lag - reach_up(self.problem, read) < 1:
+                if node.lag - most < 1:
                     early.add(read.field)
         return {name: found[name] for name in self.problem.fields if name in found and name not in early}
 
@@ -120,14 +139,14 @@ class BoundaryRings:
         at = 0
         found: dict[str, tuple[int, int]] = {}
         for names in self.sharing:
-            loaded = max(self.depth(self.plan.given[name], first=True) for name in names) * self.stride
-            size = max(self.depth(self.plan.given[name], first=False) for name in names) * self.stride
+            loaded = max(self.depth(self.given[name], first=True) for name in names) * self.stride
+            size = max(self.depth(self.given[name], first=False) for name in names) * self.stride
             found |= {f"loaded {name}": (at, 0) for name in names}
             found |= {f"given {name}": (at + loaded, size) for name in names}
             at += loaded + size * self.shape.steps
-        for rows in self.plan.between:
+        for rows in self._between:
             size = self.depth(rows, first=False) * self.stride
-            found[f"between {rows.place}"] = (at, size)
+            found[f"between {rows.number}"] = (at, size)
             at += size * self.shape.steps
         for name, depth in self.coefficients.items():
             found[f"kept {name}"] = (at, 0)
@@ -141,7 +160,7 @@ class BoundaryRings:
     def loaded(self, name: str) -> tuple[int, int] | None:
         """The beginning and the rows of the ring of a field whose rows come from memory; None if there is none."""
         if name in self.problem.state:
-            return self.starts[f"loaded {name}"][0], self.depth(self.plan.given[name], first=True)
+            return self.starts[f"loaded {name}"][0], self.depth(self.given[name], first=True)
         if name in self.coefficients:
             return self.starts[f"kept {name}"][0], self.coefficients[name]
         return None
@@ -177,16 +196,16 @@ class BoundaryRings:
         """For how many blocks a multiprocessor has shared memory."""
         return H200.blocks_by_shared(self.shared_bytes)
 
-    def ring(self, rows: Rows) -> Ring:
+    def ring(self, rows: Value) -> Ring:
         """The ring of a stage's rows."""
         name, late = rows.field, self.depth(rows, first=False)
-        if not rows.made:
+        if rows.source:
             start, size = self.starts[f"given {name}"]
             return Ring(start, size, late, self.starts[f"loaded {name}"][0], self.depth(rows, first=True))
-        if rows is self.plan.final[name]:
+        if rows is self.step.finals[name]:
             start, size = self.starts[f"given {name}"]
-            return Ring(start, size, self.depth(self.plan.given[name], first=False))
-        start, size = self.starts[f"between {rows.place}"]
+            return Ring(start, size, self.depth(self.given[name], first=False))
+        start, size = self.starts[f"between {rows.number}"]
         return Ring(start, size, late)
 
     def coefficient_ring(self, name: str) -> Ring:

@@ -29,13 +29,13 @@ class Ring:
 class StreamPlan2D:
     """The plan of one problem and shape.
 
-    entry: the kernel's name; norm: a field whose change is summed up; pointers: whether they are kept for many fields:
-    else addresses are computed, which is slower and takes fewer registers.
+    name: of its struct; norm: a field whose change is summed up; pointers: whether they are kept for many fields: else
+    addresses are computed, which is slower and takes fewer registers.
     """
 
     problem: Problem
     shape: Shape
-    entry: str = "stream2d"
+    name: str = "Interior2D"
     norm: str | None = None
     pointers: bool = True
 

@@ -13,7 +13,7 @@ from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, listed
 from peergrid.stencil.expr import Read
 
 STAGE = """\
-struct {space}Stage{number} {{
+struct {name}Stage{number} {{
   static constexpr int FIRST = {first}, WRITTEN = {written};
   template <class C> __device__ __forceinline__ static void update(const C& cell, R* const next) {{
 {calls}
@@ -22,7 +22,7 @@ struct {space}Stage{number} {{
 """
 
 PLAN = """\
-struct {space} {{
+struct {name} {{
   static constexpr int STEPS = {steps}, STAGES = {stages}, FIELDS = {fields}, RESULTS = {results}, RINGS = {rings};
   static constexpr int COLUMNS = {columns}, REACH = {reach}, MARGIN = {margin}, ABOVE = {above}, BELOW = {below};
   static constexpr int AHEAD = {ahead}, KEPT = {kept}, MOST_ROWS = {most_rows}, LAST_LAG = {last_lag};
@@ -43,10 +43,9 @@ struct {space} {{
 
 @dataclass(frozen=True)
 class PlanText2D:
-    """The text of one plan; space: the name of its struct."""
+    """The text of one plan."""
 
     plan: StreamPlan2D
-    space: str = "Interior2D"
 
     @property
     def applied(self) -> tuple[Applied, ...]:
@@ -78,15 +77,12 @@ class PlanText2D:
             yield self._stage(updates, number, node, first)
             first += len(node.writes)
         if not self.nodes:
-            yield STAGE.format(space=self.space, number=0, first=0, written=0, calls="")
+            yield STAGE.format(name=self.plan.name, number=0, first=0, written=0, calls="")
 
     def _stage(self, updates: Updates, number: int, node: Node, first: int) -> str:
         targets = [write.new.field for write in node.writes]
-        calls = (
-            f"    {updates.functions[applied]}(cell, {listed(f'next[{targets.index(a.target)}]' for a in applied[1])});"
-            for applied in self._applied(node)
-        )
-        return STAGE.format(space=self.space, number=number, first=first, written=len(targets), calls="\n".join(calls))
+        calls = "\n".join(f"    {updates.call(applied, targets)}" for applied in self._applied(node))
+        return STAGE.format(name=self.plan.name, number=number, first=first, written=len(targets), calls=calls)
 
     def _reads(self, node: Node) -> list[Read]:
         """The reads of a node of other rows and columns, in the order of its assignments."""
@@ -123,7 +119,7 @@ class PlanText2D:
             for step in range(plan.shape.steps)
         )
         return PLAN.format(
-            space=self.space,
+            name=self.plan.name,
             steps=plan.shape.steps,
             stages=self._count,
             fields=len(fields),
@@ -153,5 +149,5 @@ class PlanText2D:
             more=self._more(),
             loaded=listed(names[ring.version.field] for ring in plan.rings.values()),
             stored=listed(names[version.field] for version in plan.levels.finals),
-            structs=listed(f"{self.space}Stage{number}" for number in range(self._count)),
+            structs=listed(f"{self.plan.name}Stage{number}" for number in range(self._count)),
         )

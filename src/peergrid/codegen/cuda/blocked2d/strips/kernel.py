@@ -7,16 +7,16 @@ Where plain tiles leave none, blocks are large: small ones would keep a block of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.stream.kernel import warp_kernel
 from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, boundary_strips
 from peergrid.codegen.cuda.blocked2d.strips.text import StripText2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
-from peergrid.codegen.cuda.blocked2d.unit import unit
-from peergrid.codegen.cuda.common.norm import norm_argument, norm_reference
+from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -124,52 +124,33 @@ class StripKernel2D:
     parts: tuple[StripPlan2D, ...]
     beside: int = USUAL
     warps: int = 1
-    entry: str = "layer2d"
     norm: str | None = None
 
     @property
-    def source(self) -> str:
-        """The whole translation unit."""
-        steps = self.parts[0].shape.steps
-        return unit(self.problem, steps, self.norm, self.templates, self.plans, self.tiles, self.kernel)
-
-    @property
-    def templates(self) -> tuple[str, ...]:
-        """The files of `skeletons` that the tiles are made by."""
-        return ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ()))
-
-    @property
-    def plans(self) -> tuple[StripText2D, ...]:
-        """The plan of each strip."""
-        return tuple(part.text for part in self.parts)
-
-    @property
-    def tiles(self) -> str:
-        """The struct whose `advance` makes a tile of any strip."""
-        norms = norm_argument(self.norm)
-        cases = (
-            f"      case {number}: run_strip<{part.entry}>(a, tile, source, target, step0, shared{norms}); break;"
-            for number, part in enumerate(self.parts)
-        )
-        return TILES.format(warp_bytes=self.warp_bytes, cases="\n".join(cases), more=norm_reference(self.norm))
-
-    @property
-    def kernel(self) -> str:
-        """The kernel whose warps take one tile each."""
-        return warp_kernel(self.entry, "StripTiles", self.bounds, self.warps, self.norm, alike=True)
-
-    @property
-    def bounds(self) -> str:
-        """The words of the kernel's text for its registers: where it has to find room, and they do, so many."""
+    def kernel(self) -> Kernel2D:
+        """The kernel itself, bounded to the registers that are left where it has to find room, and they do."""
         bounded = self.warps == 1 and max(map(_registers, self.parts)) <= self.beside
-        return f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})"
+        warp_bytes = max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
+        return Kernel2D(
+            self.problem,
+            self.parts[0].shape.steps,
+            self.norm,
+            "layer2d",
+            ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ())),
+            tuple(map(StripText2D, self.parts)),
+            "StripTiles",
+            TILES.format(warp_bytes=warp_bytes, cases="\n".join(self._cases), more=norm_reference(self.norm)),
+            "warp",
+            f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})",
+            32 * self.warps,
+            self.warps * warp_bytes,
+            self.warps,
+            alike=True,
+        )
 
     @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return self.warps * self.warp_bytes
-
-    @property
-    def warp_bytes(self) -> int:
-        """Shared memory of a warp."""
-        return max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
+    def _cases(self) -> Iterator[str]:
+        """By the number of a strip, what makes its tile."""
+        norms = ", norms" if self.norm else ""
+        for number, part in enumerate(self.parts):
+            yield f"      case {number}: run_strip<{part.name}>(a, tile, source, target, step0, shared{norms}); break;"

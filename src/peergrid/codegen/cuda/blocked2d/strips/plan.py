@@ -8,7 +8,7 @@ of a strip along axis 0 branch together, columns of a strip along axis 1 select.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Levels
@@ -16,36 +16,24 @@ from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.levels import strip_levels
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip
-from peergrid.codegen.cuda.blocked2d.strips.text import StripText2D
 
 
 @dataclass(frozen=True)
 class StripPlan2D(StreamPlan2D):
-    """The plan of one strip's tiles; `entry` is the name of its struct."""
+    """The plan of one strip's tiles."""
 
-    strip: BoundaryStrip | None = None
-
-    @property
-    def place(self) -> BoundaryStrip:
-        """The strip, which is always there."""
-        assert self.strip is not None
-        return self.strip
+    strip: BoundaryStrip = field(kw_only=True)
 
     @cached_property
     def levels(self) -> Levels:
-        return strip_levels(self.problem, self.shape.steps, self.place, self.norm)
-
-    @property
-    def text(self) -> StripText2D:
-        """The text of the plan."""
-        return StripText2D(self, self.entry, self.place)
+        return strip_levels(self.problem, self.shape.steps, self.strip, self.norm)
 
     @cached_property
     def useful(self) -> int:
         """Columns of a tile: what a strip leaves when it loses its margins; one that reaches the side loses one, unless
         columns wrap.
         """
-        lost, strip = margin(self.problem, self.shape), self.place
+        lost, strip = margin(self.problem, self.shape), self.strip
         side = strip.axis == 1 and not self.problem.grid.periodic[1]
         alone = side and strip.box.shape[1] <= self.shape.width - lost
         return self.shape.width - (lost if alone else 2 * lost)

@@ -9,12 +9,13 @@ from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
 from peergrid.codegen.cuda.blocked2d.strips.levels import StripNode
-from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
+from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
+from peergrid.codegen.cuda.blocked2d.strips.region import Choice
 from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, flags, listed
 from peergrid.stencil.expr import Read
 
 STAGE = """\
-struct {space}Stage{number} {{
+struct {name}Stage{number} {{
   static constexpr int FIRST = {first}, WRITTEN = {written}, CHOICES = {choices}, FIRST_CHOICE = {first_choice};
   static constexpr int BOUNDS[CHOICES][2] = {{{bounds}}}, FIELD_OF[WRITTEN] = {{{fields}}};
   static constexpr bool CARRIED[WRITTEN] = {{{carried}}};
@@ -34,12 +35,7 @@ MORE = """\
 class StripText2D(PlanText2D):
     """The text of the plan of a strip's tiles."""
 
-    strip: BoundaryStrip | None = None
-
-    @property
-    def _strip(self) -> BoundaryStrip:
-        assert self.strip is not None
-        return self.strip
+    plan: StripPlan2D
 
     def _applied(self, node: Node) -> Iterator[Applied]:
         for choice in _choices(node):
@@ -48,7 +44,7 @@ class StripText2D(PlanText2D):
     def _stage(self, updates: Updates, number: int, node: Node, first: int) -> str:
         choices, targets = _choices(node), [write.new.field for write in node.writes]
         return STAGE.format(
-            space=self.space,
+            name=self.plan.name,
             number=number,
             first=first,
             written=len(targets),
@@ -81,7 +77,7 @@ class StripText2D(PlanText2D):
         profiles = [r for r in sorted(reads, key=str) if fields[r.field].axes == (1,)]
         places = [f"{{{self.plan.arguments.fields.index(r.field)}, {r.offset[1]}}}" for r in profiles]
         return MORE.format(
-            axis=self._strip.axis,
+            axis=self.plan.strip.axis,
             choices=sum(len(_choices(node)) for node in self.nodes),
             count=len(profiles),
             most=max(1, len(profiles)),

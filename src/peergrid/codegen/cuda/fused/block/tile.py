@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, flags, listed
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended, flags, listed
 from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
 from peergrid.stencil import Growth, Problem, footprint
 
@@ -106,9 +106,3 @@ class Block2D:
 
 def _sides(growth: Growth) -> tuple[int, ...]:
     return growth.below[0], growth.above[0], growth.below[1], growth.above[1]
-
-
-def ended(problem: Problem, number: int) -> tuple[str, ...]:
-    """The fields that a stage writes and no later one of the step."""
-    later = {name for stage in problem.stages[number + 1 :] for name in stage.targets}
-    return tuple(name for name in problem.stages[number].targets if name not in later)
