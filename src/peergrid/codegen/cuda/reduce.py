@@ -9,6 +9,7 @@ import numpy as np
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
+from peergrid.codegen.cuda.common.names import flag, flags
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import include
@@ -125,10 +126,10 @@ class ReduceKernel:
             last=one.box.hi[-1],
             left=max(0, -min(steps)) if grid.boundary[-1] == "reflecting" else -(1 << 20),
             right=max(0, *steps) if grid.boundary[-1] == "reflecting" else -(1 << 20),
-            reflects=_bool(grid.boundary[-1] == "reflecting"),
+            reflects=flag(grid.boundary[-1] == "reflecting"),
             dx=", ".join(map(str, steps)),
-            varies=", ".join(map(_bool, varies)),
-            wide=", ".join(map(_bool, wide)),
+            varies=flags(varies),
+            wide=flags(wide),
             rows="\n".join(f"    rows[{n}] = {self._row(read)};" for n, read in enumerate(reads)),
             names="\n".join(f"    const R {name} = read[{n}];" for n, name in enumerate(names)),
             declared="".join(f"    {line}\n" for line in self._value.declarations),
@@ -159,7 +160,3 @@ class ReduceKernel:
 def record_doubles(problem: Problem, reduction: Reduction, first: int, last: int) -> int:
     """The number of doubles in one record; first, last: the groups of which a device has a part."""
     return last - first + 2 * GROUP + (2 * LEAF if problem.grid.ndim == 1 else 0)
-
-
-def _bool(value: bool) -> str:
-    return "true" if value else "false"

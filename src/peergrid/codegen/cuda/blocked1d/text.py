@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
+from peergrid.codegen.cuda.common.names import flag, letters
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem, Update, footprint
 from peergrid.stencil.expr import Read
@@ -190,8 +190,8 @@ class Text1D:
             segment=tile.segment,
             threads=THREADS,
             extent=grid.shape[0],
-            wraps=_flag(grid.periodic[0]),
-            reflects=_flag(grid.boundary[0] == "reflecting"),
+            wraps=flag(grid.periodic[0]),
+            reflects=flag(grid.boundary[0] == "reflecting"),
             stored=", ".join(map(self._stored, tile.fields)),
             held=", ".join(map(self._stored, plain_fields(self.problem))),
             stages=", ".join(f"Stage_{stage}" for stage in range(len(self.problem.stages))),
@@ -201,22 +201,14 @@ class Text1D:
         growth = footprint(self.problem, self.tile.shape.steps).inputs[name]
         box = unbounded(self.problem, self.problem.fields[name].box)
         numbers = growth.below[0], growth.above[0], max(-FAR, box.lo[0]), min(FAR, box.hi[0])
-        number, state = self._arguments.fields.index(name), _flag(name in self.problem.state)
+        number, state = self._arguments.fields.index(name), flag(name in self.problem.state)
         return f"Stored<{number}, {state}, {', '.join(map(str, numbers))}>"
 
 
 def _called(update: Update, stage: int, number: int) -> str:
     """The name of an update's struct: the user's, told from others of that name."""
-    return f"{_identifier(update.name)}_{stage}_{number}"
+    return f"{letters(update.name)}_{stage}_{number}"
 
 
 def _name(field: str) -> str:
-    return f"f_{_identifier(field)}"
-
-
-def _identifier(text: str) -> str:
-    return re.sub(r"[^0-9A-Za-z_]", "_", text)
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"
+    return f"f_{letters(field)}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
-from peergrid.codegen.cuda.blocked2d.confined import Confined
+from peergrid.codegen.cuda.blocked2d.confined import confined_bits
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
-from peergrid.codegen.cuda.common.names import identifiers
+from peergrid.codegen.cuda.common.names import flags, identifiers, listed
 from peergrid.codegen.cuda.skeletons import words
 from peergrid.grid import Field
 from peergrid.stencil import Problem, Stage, footprint
@@ -100,14 +100,14 @@ class Updates:
     def tables(self, steps: int) -> str:
         """The numbers of the fields, and what kernels of so many steps ask about them and the grid."""
         problem, grid = self.problem, self.problem.grid
-        recorded, bits = {receiver.field for receiver in problem.receivers}, Confined(problem)
+        recorded, bits = {receiver.field for receiver in problem.receivers}, confined_bits(problem)
         described = problem.fields.values()
         return TABLES.format(
             names=listed(self.names.values()),
             state=flags(name in problem.state for name in problem.fields),
             recorded=flags(name in recorded for name in problem.fields),
             profile_axis=listed(-1 if field.full else field.axes[0] for field in described),
-            confined=listed(bits.bit(name) if name in bits.names else 0 for name in problem.fields),
+            confined=listed(f"{bits[name]}u" if name in bits else 0 for name in problem.fields),
             known=listed(self._known(field, steps) for field in described),
             boxes=listed(
                 listed((f"{{{lo}, {hi}}}" for lo, hi in zip(whole.lo, whole.hi, strict=True)), "{}")
@@ -172,14 +172,3 @@ def ended(problem: Problem, number: int) -> tuple[str, ...]:
     """The fields that a stage writes and no later one of the step."""
     later = {name for stage in problem.stages[number + 1 :] for name in stage.targets}
     return tuple(name for name in problem.stages[number].targets if name not in later)
-
-
-def listed(parts: Iterable[object], within: str = "") -> str:
-    """Parts of a list in C++, within braces if they are given."""
-    text = ", ".join(map(str, parts))
-    return f"{within[0]}{text}{within[1]}" if within else text
-
-
-def flags(values: Iterable[bool]) -> str:
-    """A list of truth values in C++."""
-    return listed(str(bool(value)).lower() for value in values)

@@ -1,4 +1,4 @@
-"""Identifiers of CUDA C++ for what users named: fields, updates, parameters, signals."""
+"""Identifiers of CUDA C++ for what users named: fields, updates, parameters, signals; lists and truth values."""
 
 from __future__ import annotations
 
@@ -29,3 +29,24 @@ def identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, st
         found[name] = wanted
         used |= {wanted, f"next_{wanted}"}
     return found
+
+
+def listed(parts: Iterable[object], within: str = "") -> str:
+    """Parts of a list in C++, within braces if they are given."""
+    text = ", ".join(map(str, parts))
+    return f"{within[0]}{text}{within[1]}" if within else text
+
+
+def flags(values: Iterable[bool]) -> str:
+    """A list of truth values in C++."""
+    return listed(map(flag, values))
+
+
+def flag(value: object) -> str:
+    """A truth value in C++."""
+    return "true" if value else "false"
+
+
+def letters(name: str) -> str:
+    """A name with `_` in place of what identifiers may not have."""
+    return re.sub(r"[^0-9A-Za-z_]", "_", name)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked2d.updates import listed
 from peergrid.codegen.cuda.common.arguments import FIELD, Arguments
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
@@ -69,28 +69,26 @@ class ExchangeTables:
         words += [("notes", "<u8")] if self.recorded else []
         return np.dtype([("side", side, (2,)), *words])
 
+    def counts(self, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
+        """The tiles in the boundary region of a slab, at its low and its high end: what the neighbours there count."""
+        ends = [(low.sum(), high.sum()) for low, high in (self._in_boundary(box, table) for table in regions)]
+        return sum(int(low) for low, _ in ends), sum(int(high) for _, high in ends)
+
+    def boundary_first(self, box: Box, regions: NDArray[Any]) -> NDArray[Any]:
+        """The tiles with those of the boundary region in front, else in order."""
+        low, high = self._in_boundary(box, regions)
+        return np.concatenate([regions[low | high], regions[~(low | high)]])
+
+    def _in_boundary(self, box: Box, regions: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The tiles in the boundary region of a slab, at its low and at its high end."""
+        reach = boundary_rows(self.problem, self.steps)
+        return regions["lo"][:, 0] < box.lo[0] + reach, regions["hi"][:, 0] > box.hi[0] - reach
+
 
 def boundary_rows(problem: Problem, steps: int) -> int:
     """The depth of the boundary region in rows."""
     inputs = footprint(problem, steps).inputs
     return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
-
-
-def boundary_counts(problem: Problem, steps: int, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
-    """The tiles in the boundary region of a slab, at its low and at its high end: what the neighbours there count."""
-    reach = boundary_rows(problem, steps)
-    low = high = 0
-    for table in regions:
-        low += int((table["lo"][:, 0] < box.lo[0] + reach).sum())
-        high += int((table["hi"][:, 0] > box.hi[0] - reach).sum())
-    return low, high
-
-
-def boundary_first(problem: Problem, steps: int, box: Box, regions: NDArray[Any]) -> NDArray[Any]:
-    """The tiles with those of the boundary region in front, else in order."""
-    reach = boundary_rows(problem, steps)
-    first = (regions["lo"][:, 0] < box.lo[0] + reach) | (regions["hi"][:, 0] > box.hi[0] - reach)
-    return np.concatenate([regions[first], regions[~first]])
 
 
 def supports(problem: Problem, partition: Partition, steps: int) -> bool:

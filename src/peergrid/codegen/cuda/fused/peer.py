@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.strips.kernel import left
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
+from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
@@ -91,7 +91,7 @@ class PeerKernel:
             replace(
                 launch,
                 program=programs[launch.program] or launch.program,
-                regions=boundary_first(self.made.problem, self.made.shape.steps, box, launch.regions),
+                regions=self.links.boundary_first(box, launch.regions),
             )
             for launch in self.made.launches(box, slots - self._reserved(box, slots), recorded)
         )
@@ -110,7 +110,7 @@ class PeerKernel:
 
     def counts(self, box: Box, launches: Sequence[Launch]) -> tuple[int, int]:
         """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
-        return boundary_counts(self.made.problem, self.made.shape.steps, box, (launch.regions for launch in launches))
+        return self.links.counts(box, (launch.regions for launch in launches))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
-from peergrid.codegen.cuda.fused.exchange import ExchangeTables, boundary_counts, boundary_first
+from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.grid import Box
 
@@ -119,11 +119,10 @@ class PersistentKernel:
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
         """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""
-        problem, steps = self.made.problem, self.made.shape.steps
-        here = tuple(k for k in recorded if problem.receivers[k].cell in box)
+        here = tuple(k for k in recorded if self.made.problem.receivers[k].cell in box)
         found = self.tiles(box, blocks, here)
-        edge, served = serving(problem, found.edge, here)
-        plain, edge = (boundary_first(problem, steps, box, table) for table in (regions_of(found.plain), edge))
+        edge, served = serving(self.made.problem, found.edge, here)
+        plain, edge = (self.links.boundary_first(box, table) for table in (regions_of(found.plain), edge))
         return plain, edge, served
 
     def tiles(self, box: Box, blocks: int, recorded: tuple[int, ...] = ()) -> Tiles:
@@ -141,7 +140,7 @@ class PersistentKernel:
 
     def counts(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
         """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
-        return boundary_counts(self.made.problem, self.made.shape.steps, box, (plain, edge))
+        return self.links.counts(box, (plain, edge))
 
     def units(self, plain: Sized, edge: Sized) -> int:
         """The number of blocks that have work, at most."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import plus
 from peergrid.codegen.cuda.onestep.body import Body
 from peergrid.codegen.cuda.onestep.groups import SOURCE, Group
-from peergrid.codegen.cuda.onestep.naming import Mirror, Naming, coordinates
+from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.stencil.expr import Read
 
@@ -34,11 +35,10 @@ extern "C" __global__ void __launch_bounds__({threads}) {name}(const __grid_cons
 def function(arguments: Arguments, group: Group, variant: Variant, number: int) -> str:
     """The device function of one variant."""
     naming, body = Naming(arguments), Body(arguments, variant)
-    mirror = Mirror(arguments, variant.mirrored)
 
     def read(node: Read) -> str:
         version = group.before.get(node.field, SOURCE)
-        return f"__ldg({naming.field(node.field)} + {naming.at(node.field, mirror.index(node), version)})"
+        return f"__ldg({naming.field(node.field)} + {naming.at(node.field, _found(arguments, variant, node), version)})"
 
     names = coordinates(arguments.problem.grid.ndim)
     here = dict(enumerate(names))
@@ -56,6 +56,15 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
     signature = ", ".join(f"int {name}" for name in names)
     head = f"__device__ __forceinline__ void cell_{number}(const Arguments& a, {signature}, long long step) {{"
     return "\n".join([head, *(f"  {line}" for line in lines), "}"])
+
+
+def _found(arguments: Arguments, variant: Variant, read: Read) -> dict[int, str]:
+    """The texts of the coordinates that a read finds: beyond a reflecting edge, the mirrored ones."""
+    grid, found = arguments.problem.grid, dict[int, str]()
+    for axis, (name, offset) in enumerate(zip(coordinates(grid.ndim), read.offset, strict=True)):
+        text, reflects = plus(name, offset), variant.mirrored and offset != 0 and grid.boundary[axis] == "reflecting"
+        found[axis] = f"mirror({text}, {grid.shape[axis]})" if reflects else text
+    return found
 
 
 def kernel(arguments: Arguments, name: str, variants: Mapping[int, Variant]) -> str:

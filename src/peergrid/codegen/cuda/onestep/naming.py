@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import plus
+from peergrid.codegen.cuda.common.names import letters
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET
-from peergrid.stencil.expr import Read
 
 COORDINATES = ("i", "j", "k")
 
@@ -26,7 +24,7 @@ class Naming:
 
     def field(self, name: str) -> str:
         """An identifier for a field."""
-        return f"{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{self.arguments.fields.index(name)}"
+        return f"{letters(name)}_{self.arguments.fields.index(name)}"
 
     def number(self, name: str) -> int:
         return self.arguments.fields.index(name)
@@ -51,20 +49,3 @@ class Naming:
             for axis, stride in self.strides(name, version).items()
         ]
         return " + ".join(terms)
-
-
-@dataclass(frozen=True)
-class Mirror:
-    """The coordinate that a read finds: beyond a reflecting edge, the mirrored one."""
-
-    arguments: Arguments
-    active: bool
-
-    def index(self, read: Read) -> dict[int, str]:
-        grid = self.arguments.problem.grid
-        found: dict[int, str] = {}
-        for axis, (name, offset) in enumerate(zip(coordinates(grid.ndim), read.offset, strict=True)):
-            text = plus(name, offset)
-            reflects = self.active and offset != 0 and grid.boundary[axis] == "reflecting"
-            found[axis] = f"mirror({text}, {grid.shape[axis]})" if reflects else text
-        return found

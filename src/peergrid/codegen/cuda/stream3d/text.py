@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
+from peergrid.codegen.cuda.common.names import flag, letters
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
@@ -134,11 +134,11 @@ class Text:
             held=self.rings.held,
             around=int(self.rings.around),
             polls=POLLS,
-            paced=_flag(bool(shape.lead) and self._given),
-            periodic=_flag(any(self.rings.problem.grid.periodic) and self._given),
+            paced=flag(bool(shape.lead) and self._given),
+            periodic=flag(any(self.rings.problem.grid.periodic) and self._given),
             unroll=shape.unroll,
-            own=_flag(shape.own),
-            split=_flag(self.rings.split_barrier),
+            own=flag(shape.own),
+            split=flag(self.rings.split_barrier),
             barrier=self.rings.ring_values,
         )
 
@@ -174,8 +174,8 @@ class Text:
             name=f"Node_{number}",
             lead=self.rings.reads.lead(node),
             values=len(node.writes),
-            barrier=_flag(self.rings.waits(node)),
-            guarded=_flag(self._guarded(node)),
+            barrier=flag(self.rings.waits(node)),
+            guarded=flag(self._guarded(node)),
             need=_bounds(_around(growth)),
             usual=_bounds(usual_box(self.rings.problem, node.stage) if names else FARTHEST),
             made=", ".join(self._made(node)),
@@ -263,7 +263,7 @@ class Text:
 
     def _name(self, version: Version) -> str:
         """What updates call a version: its field and, of one that a node made, its number."""
-        name = "f_" + re.sub(r"[^0-9A-Za-z_]", "_", version.field)
+        name = "f_" + letters(version.field)
         return name if version.source else f"{name}_{version.number}"
 
     def _ring(self, version: Version) -> str:
@@ -312,7 +312,3 @@ def _around(growth: Growth) -> Box:
 def _bounds(box: Box) -> str:
     ends = (end for pair in zip(box.lo, box.hi, strict=True) for end in pair)
     return f"Bounds<{', '.join(str(max(-FAR, min(FAR, end))) for end in ends)}>"
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

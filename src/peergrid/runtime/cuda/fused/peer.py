@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.fused.exchange import boundary_counts
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
@@ -89,7 +88,7 @@ class _Row:
 
     def _share(self, device: int, launch: Launch) -> float:
         box = self.execution.layout.partition.owned(device)
-        tiles = sum(boundary_counts(self.kernel.problem, self.kernel.made.shape.steps, box, [launch.regions]))
+        tiles = sum(self.kernel.counts(box, [launch]))
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.tiles.resident(device, launch.program)
 

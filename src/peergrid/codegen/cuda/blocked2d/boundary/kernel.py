@@ -11,7 +11,8 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
 from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended, listed
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS

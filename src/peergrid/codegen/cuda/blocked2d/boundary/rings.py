@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.boundary.step import rows_of, step
-from peergrid.codegen.cuda.blocked2d.confined import Confined
+from peergrid.codegen.cuda.blocked2d.confined import confined_bits
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.pipeline import Pipeline, Value
 from peergrid.stencil import Problem
@@ -69,10 +69,6 @@ class BoundaryRings:
         """The rows that a step makes for itself alone."""
         made = dict.fromkeys(value for node in self.step.nodes for value in node.after.values())
         return tuple(value for value in made if value not in self.step.finals.values())
-
-    @cached_property
-    def confined(self) -> Confined:
-        return Confined(self.problem)
 
     @cached_property
     def pads(self) -> tuple[int, int]:
@@ -180,7 +176,7 @@ class BoundaryRings:
 
     def _apart(self, one: str, other: str) -> bool:
         """True where no tile reaches the boxes of both fields."""
-        if one not in self.confined.names or other not in self.confined.names:
+        if not {one, other} <= confined_bits(self.problem).keys():
             return False
         a, b = self.problem.fields[one].box, self.problem.fields[other].box
         most = (self.rows, self.shape.width)

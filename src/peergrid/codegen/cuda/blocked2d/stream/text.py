@@ -9,7 +9,8 @@ from peergrid.codegen.cuda.blocked.levels import Node, plain_updates
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, listed
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates
+from peergrid.codegen.cuda.common.names import flag, listed
 from peergrid.stencil.expr import Read
 
 STAGE = """\
@@ -136,8 +137,8 @@ class PlanText2D:
             last_lag=plan.levels.lag,
             norm=fields.index(plan.norm) if plan.norm else -1,
             early=plan.early,
-            rotates=str(plan.rotates).lower(),
-            pointers=str(plan.runs).lower(),
+            rotates=flag(plan.rotates),
+            pointers=flag(plan.runs),
             lags=listed(lags),
             before=listed(self._before()),
             reads=listed(f"{{{names[r.field]}, {r.offset[0]}, {r.offset[1]}}}" for r in every) or "{-1, 0, 0}",

@@ -11,7 +11,8 @@ from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
 from peergrid.codegen.cuda.blocked2d.strips.levels import StripNode
 from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.region import Choice
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, flags, listed
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates
+from peergrid.codegen.cuda.common.names import flags, listed
 from peergrid.stencil.expr import Read
 
 STAGE = """\

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended, flags, listed
+from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended
+from peergrid.codegen.cuda.common.names import flags, listed
 from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Growth, footprint
 
 __all__ = ["Block2D", "BlockShape"]
 
@@ -37,25 +38,8 @@ struct Block {{
 
 
 @dataclass(frozen=True)
-class Block2D:
+class Block2D(BlockCells2D):
     """The text of the tiles for one problem and shape."""
-
-    problem: Problem
-    shape: BlockShape
-
-    @cached_property
-    def cells(self) -> BlockCells2D:
-        return BlockCells2D(self.problem, self.shape)
-
-    @property
-    def columns(self) -> int:
-        """Columns of a tile."""
-        return self.cells.columns
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return self.cells.shared_bytes
 
     @property
     def applied(self) -> tuple[Applied, ...]:
@@ -69,7 +53,7 @@ class Block2D:
 
     def _stage(self, updates: Updates, number: int) -> str:
         stage = self.problem.stages[number]
-        applied, targets, mixed = applied_in(stage), list(stage.targets), self.cells.mixed(stage)
+        applied, targets, mixed = applied_in(stage), list(stage.targets), self.mixed(stage)
         final = ended(self.problem, number)
         growth = reduce(Growth.__or__, footprint(self.problem, 1).targets[0][number].values())
         writes = ((updates.number(name), int(name in mixed), int(name in final)) for name in targets)
@@ -85,20 +69,20 @@ class Block2D:
         )
 
     def _plan(self, updates: Updates) -> str:
-        cells, names, number = self.cells, self.problem.fields, updates.number
-        profiles = {profile.name: (profile.start, profile.length, profile.pad) for profile in cells.profiles}
+        names, number = self.problem.fields, updates.number
+        profiles = {profile.name: (profile.start, profile.length, profile.pad) for profile in self.profiles}
         return PLAN.format(
             steps=self.shape.steps,
             stages=len(self.problem.stages),
             width=self.shape.width,
             warps=self.shape.warps,
-            values=cells.values,
-            reach=listed(_sides(cells.reach)),
-            longest=max((profile.length for profile in cells.profiles), default=0),
-            start=listed(cells.starts.get(name, 0) for name in names),
-            double=flags(name in cells.double for name in names),
+            values=self.values,
+            reach=listed(_sides(self.reach)),
+            longest=max((profile.length for profile in self.profiles), default=0),
+            start=listed(self.starts.get(name, 0) for name in names),
+            double=flags(name in self.double for name in names),
             profiles=listed(listed(profiles.get(name, (0, 0, 0)), "{}") for name in names),
-            loaded=listed(map(number, cells.starts)),
+            loaded=listed(map(number, self.starts)),
             profile_fields=listed(map(number, profiles)),
             structs=listed(f"BlockStage{number}" for number in range(len(self.problem.stages))),
         )
