@@ -87,7 +87,7 @@ def protocols() -> tuple[Protocol, ...]:
     """The protocols of the texts of the example's fused kernels."""
     made = pass_kernel(build(read(ROOT / MODEL)).problem, 4)
     assert made is not None
-    peer = PeerKernel(made)
+    peer = PeerKernel.of(made)
     resident = (PersistentKernel(made, plain=plain).program for plain in (True, False))
     programs = [program for program in (peer.plain, peer.edge, peer.layer, *resident) if program is not None]
     texts = (KernelText(expanded(program.source), program.entry) for program in programs)

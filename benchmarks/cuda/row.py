@@ -200,7 +200,7 @@ class PeerRun:
 
     def __init__(self, row: Row, made: PassKernel, pool: ThreadPoolExecutor) -> None:
         made = replace(made, has_strips=False)
-        self.row, self.made, self.kernel = row, made, PeerKernel(made)
+        self.row, self.made, self.kernel = row, made, PeerKernel.of(made)
         arch = row.devices[0].arch
         programs = [self.kernel.plain, self.kernel.edge, *([made.sums] if made.norm else [])]
         cubins = list(pool.map(lambda program: compile_cubin(program.source, arch), programs))

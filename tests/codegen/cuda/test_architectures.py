@@ -24,7 +24,7 @@ def texts() -> Iterator[str]:
     made, volume = pass_kernel(problem, 2), several_steps(cube, 2)
     assert made is not None
     assert volume is not None
-    kernels = (made, PeerKernel(made), volume)
+    kernels = (made, PeerKernel.of(made), volume)
     boxes = (problem.grid.box, problem.grid.box, cube.grid.box)
     for kernel, box in zip(kernels, boxes, strict=True):
         yield from {launch.program.source for launch in kernel.launches(box, 1)}

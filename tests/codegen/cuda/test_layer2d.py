@@ -66,8 +66,8 @@ def test_columns_that_wrap_cost_a_margin_on_both_sides(make: Make, steps: int, b
 def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
     made = pass_kernel(make((2048, 2048)), 8)
     assert made is not None
-    roomy = [replace(made, beside=left(taken(plain).registers)) for plain in (made.plain, PeerKernel(made).plain)]
-    for kernel in (roomy[0], PeerKernel(roomy[1])):
+    roomy = [replace(made, beside=left(taken(plain).registers)) for plain in (made.plain, PeerKernel.of(made).plain)]
+    for kernel in (roomy[0], PeerKernel.of(roomy[1])):
         assert kernel.layer is not None
         plain, zone = (taken(program) for program in (kernel.plain, kernel.layer))
         assert max(plain.spills, zone.spills) <= 8
@@ -152,7 +152,7 @@ def test_what_wraps_is_a_zone_for_a_box_without_plain_tiles() -> None:
 
 def test_plain_tiles_of_linked_kernels_make_room_for_a_zone_along_axis_0() -> None:
     problem, slots = absorbers((2048, 2048)), 7 * 18  # of 18 strips
-    linked = PeerKernel(PassKernel(problem, Shape(8)))
+    linked = PeerKernel.of(PassKernel(problem, Shape(8)))
     boxes = [problem.grid.box.with_axis(0, lo, hi) for lo, hi in ((0, 600), (600, 1200))]
     for kernel, (end, middle) in ((linked, (18 * 5, 18 * 7)), (linked.made, (18 * 7, 18 * 7))):
         assert [len(kernel.launches(box, slots)[0].regions) for box in boxes] == [end, middle]

@@ -45,7 +45,7 @@ def test_steps_stay_in_registers(steps: int, arch: str) -> None:
     pytest.importorskip("cuda.core")
     kernel = pass_kernel(PROBLEM, steps, "u")
     assert kernel is not None
-    for source in (kernel.plain.source, PeerKernel(kernel).plain.source):
+    for source in (kernel.plain.source, PeerKernel.of(kernel).plain.source):
         (report,) = resources(source, arch).values()
         assert report.spills <= 8
         assert report.registers <= 128

@@ -116,14 +116,14 @@ def agree(row: Row) -> None:
 def test_peers(make: Make, count: int, boundary: Any) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 3)
-    run_peers(row, PeerKernel(PassKernel(problem, Shape(3, warps=2))))
+    run_peers(row, PeerKernel.of(PassKernel(problem, Shape(3, warps=2))))
     agree(row)
 
 
 def test_peers_with_absorber_source_receivers() -> None:
     problem = radar((120, 260))
     row = Row(problem, 2, 4, 2)
-    kernel = PeerKernel(PassKernel(problem, Shape(4, warps=2)))
+    kernel = PeerKernel.of(PassKernel(problem, Shape(4, warps=2)))
     assert {launch.program.entry for launch in kernel.launches(row.devices[0].box, 4)} == {
         "stream2d_peer",
         "edge2d_peer",
@@ -153,7 +153,7 @@ def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, 
     problem = relaxation((120, 190))
     row = Row(problem, 2, 3, 2)
     row.counters[0, 1] = told
-    kernel = PeerKernel(PassKernel(problem, Shape(3, warps=2)))
+    kernel = PeerKernel.of(PassKernel(problem, Shape(3, warps=2)))
     launches = kernel.launches(row.devices[0].box, 4)
     links = row.links(kernel.dtype, 0, [(0, 5), (5, 0)], passed)
     given = row.devices[0].arguments(0, 0)

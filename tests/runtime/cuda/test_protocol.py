@@ -21,7 +21,7 @@ def texts() -> Iterator[KernelText]:
     for problem in (random_heat((90, 200)), yee_with_absorber((150, 330))):
         made = pass_kernel(problem, 3)
         assert made is not None
-        peer, resident = PeerKernel(made), (PersistentKernel(made, plain=plain) for plain in (True, False))
+        peer, resident = PeerKernel.of(made), (PersistentKernel(made, plain=plain) for plain in (True, False))
         programs = [peer.plain, peer.edge, peer.layer, *(kernel.program for kernel in resident)]
         yield from (KernelText(expanded(program.source), program.entry) for program in programs if program is not None)
 

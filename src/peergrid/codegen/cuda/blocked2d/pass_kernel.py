@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -73,6 +74,7 @@ class PassKernel:
     displaced: int = 0
 
     leaves_remainder = False
+    pointers = True  # of interior tiles
 
     @property
     def steps(self) -> int:
@@ -86,7 +88,7 @@ class PassKernel:
     @cached_property
     def stream(self) -> StreamPlan2D:
         """The plan of interior tiles."""
-        return StreamPlan2D(self.problem, self.shape, norm=self.norm)
+        return StreamPlan2D(self.problem, self.shape, norm=self.norm, pointers=self.pointers)
 
     @cached_property
     def edges(self) -> Boundary2D:
@@ -101,17 +103,22 @@ class PassKernel:
             return None
         return layers(self.problem, self.steps, self.grid_cut, self.beside, self.norm, self.tiles_per_block)
 
+    @property
+    def tables(self) -> str:
+        """The tables of an exchange that the kernels deal with: none."""
+        return ""
+
     @cached_property
     def plain(self) -> Program:
-        return program(self.problem, interior(self.stream))
+        return program(self.problem, interior(self.stream), self.tables)
 
     @cached_property
     def edge(self) -> Program:
-        return program(self.problem, self.edges.kernel)
+        return program(self.problem, self.edges.kernel, self.tables)
 
     @cached_property
     def layer(self) -> Program | None:
-        return None if self.layers is None else program(self.problem, self.layers.kernel)
+        return None if self.layers is None else program(self.problem, self.layers.kernel, self.tables)
 
     @cached_property
     def sums(self) -> Program:
@@ -174,7 +181,7 @@ class PassKernel:
         gained = rows(found.plain) + STRIP_ROW * rows(strips) - rows(higher.plain)
         return higher if gained > 0 and len(higher.plain) <= room else found
 
-    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel:
+    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> Self:
         """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its
         longest tile is. Norms fix the rows of their blocks.
 
@@ -186,7 +193,7 @@ class PassKernel:
         coarse = replace(self, most_rows=box.shape[0])
         tiles = len(coarse._tiles(box, 1, ()).edge)
         one = self.steps == 1  # then hardly a row is redundant
-        few = self.layer is not None  # edge tiles beside strips: fewer find room sooner
+        few = self.layers is not None  # edge tiles beside strips: fewer find room sooner
         rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
         edge = next((r for r in rows if tiles * self.edge_rows <= edge_slots * r), self.edge_rows)
         plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), self.least_rows)

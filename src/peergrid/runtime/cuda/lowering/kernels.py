@@ -113,7 +113,7 @@ class Kernels:
         if schedule.options.strategy != "peer" or self.own or self.layout.devices < 2 or not self._fusable(schedule):
             return None
         made = pass_kernel(self.layout.problem, self.layout.blocks[0], self.norm, gpu=self.gpu)
-        return None if made is None else PeerKernel(made)
+        return None if made is None else PeerKernel.of(made)
 
     def cooperative(self, schedule: Schedule) -> tuple[PersistentKernel | None, str]:
         """The kernel of strategy `persistent`; else none, and why (empty: as expected)."""
