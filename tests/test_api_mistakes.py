@@ -85,21 +85,21 @@ def torn() -> Simulation:
             lambda: Simulation(Problem.of(STEP), 4, devices="cpu:1", kernel="fast"),
             "A kernel is one of compiled, reference, got 'fast'.",
         ),
-        (norms_of_a_run_without, "No norm was asked for; name the field when the run is made."),
+        (norms_of_a_run_without, "This run computes no norm; name a field when it is made, such as norm='u'."),
         (
             lambda: closed().gather("u"),
-            "The simulation is closed and its memory free; use it inside its 'with' block.",
+            "The simulation is closed and its memory freed; use it inside its 'with' block.",
         ),
         (
             lambda: closed().run(1),
-            "The simulation is closed and its memory free; use it inside its 'with' block.",
+            "The simulation is closed and its memory freed; use it inside its 'with' block.",
         ),
         (
             lambda: closed().check(),
-            "The simulation is closed and its memory free; use it inside its 'with' block.",
+            "The simulation is closed and its memory freed; use it inside its 'with' block.",
         ),
-        (lambda: torn().run(1), "The simulation failed or was interrupted within its steps; make it anew."),
-        (lambda: torn().gather("u"), "The simulation failed or was interrupted within its steps; make it anew."),
+        (lambda: torn().run(1), "The simulation failed or was interrupted while stepping; make a new one."),
+        (lambda: torn().gather("u"), "The simulation failed or was interrupted while stepping; make a new one."),
     ],
 )
 def test_a_call_that_means_nothing_is_refused(call: Callable[[], Any], sentence: str) -> None:
@@ -119,7 +119,7 @@ def test_gpus_refuse_axes_that_their_kernels_cannot_count() -> None:
     grid = Grid((2**31,))
     wide = Problem.of(idle(grid.field("u")))
     plan = layout(wide, Partition.over(grid, 1), Options())
-    with pytest.raises(UsageError, match=r"in 32 bits: at most 2,146,435,072 of them, got 2,147,483,648"):
+    with pytest.raises(UsageError, match=r"at most 2,146,435,072 cells on GPUs, .*, got 2,147,483,648"):
         executor_of(Devices("cuda", (0,)), plan, 4, "compiled", None, None)
 
 
@@ -128,5 +128,5 @@ def test_gpus_refuse_the_reference_kernel() -> None:
     with pytest.raises(UsageError) as refused:
         executor_of(Devices("cuda", (0,)), plan, 4, "reference", None, None)
     assert str(refused.value) == (
-        "The reference kernel runs on virtual devices, not on cuda:0; use 'cpu:1', or no `kernel`."
+        "The reference kernel runs on virtual devices, not on cuda:0; use 'cpu:1', or leave out 'kernel'."
     )

@@ -176,11 +176,11 @@ def test_other_coefficients_from_a_step_on(kind: str, tmp_path: Path) -> None:
 
 def test_what_cannot_be_set() -> None:
     with Simulation(waves(), 5, devices="cpu:1") as simulation:
-        with pytest.raises(UsageError, match=r"'d' is none of the fields: u, u\.prev, c\."):
+        with pytest.raises(UsageError, match=r"A field is one of u, u\.prev, c, got 'd'\."):
             simulation.set("d", 1.0)
         with pytest.raises(UsageError, match="takes a number or an array of shape"):
             simulation.set("u", np.zeros(5))
-        with pytest.raises(UsageError, match=r"'u' keeps its values in .*, which no update writes"):
+        with pytest.raises(UsageError, match=r"'u' is expected to keep its values in .*, which no update writes"):
             simulation.set("u", 0.0)
         values = simulation.gather("u")
         values[1:-1] = 0.0

@@ -1,4 +1,4 @@
-"""A few iterations of a problem carried out while hosts, queues and kernels note what they do, and the notes judged."""
+"""Run a few iterations of a problem while hosts, queues and kernels record what they do, and check the records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.resolve import layout_of, partition_of, with_supported_block
+from peergrid.placement import Placement
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Recording
 from peergrid.runtime.executors import executor_of
@@ -24,10 +24,10 @@ TIMES = 3  # iterations: one after another, and one that has both before and beh
 
 @dataclass(frozen=True)
 class Judged:
-    """The trace checker's verdict on recorded runs; the keys of `verify --recorded --json`.
+    """The verdict of the trace checker on recorded runs; the keys of `verify --recorded --json`.
 
-    schedules: of which `TIMES` iterations were carried out; operations: that ended in queues or on hosts; faults: a
-    line for each distinct conflict; notes: requests that could not be met.
+    schedules: run for `TIMES` iterations each; operations: that ended in queues or on hosts; faults: a line for each
+    distinct conflict; notes: requests that could not be met.
     """
 
     devices: str
@@ -44,15 +44,15 @@ def judged(
     depths: Sequence[int],
     cache: Path | None = None,
 ) -> Judged:
-    """Carry out a problem in each of these ways, and look at what was done.
+    """Run a problem under each strategy and depth, and check what was done.
 
-    Raises UsageError where GPUs do not reach each other.
+    Raises UsageError if GPUs cannot access each other's memory.
     """
     operations, faults, notes = 0, list[str](), dict[str, None]()
     for strategy, depth in product(strategies, depths):
-        options = with_supported_block(Options(strategy, depth=depth), devices, problem)
-        plan = layout_of(problem, devices, options, partition_of(problem, devices, options))
-        schedule = one_iteration(plan, options)
+        placement = Placement.under(Options(strategy, depth=depth), problem, devices)
+        plan = placement.layout
+        schedule = one_iteration(plan, placement.options)
         with closing(executor_of(devices, plan, TIMES * schedule.steps, "compiled", cache, None)) as executor:
             if not isinstance(executor, Recording):
                 raise UsageError(f"Runs on {devices} cannot be recorded.")

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -21,15 +20,14 @@ from numpy.typing import ArrayLike
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
-from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
+from peergrid.placement import identity_of, place
 from peergrid.result import Records, Result, State, Timeline, check_state, joined, other_version
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices
 from peergrid.runtime.executor import Executor, Views
 from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.runtime.ranks.executor import RankedExecutor
-from peergrid.runtime.ranks.launcher import abort_on_error, own_devices
 from peergrid.runtime.ranks.lead import LeadingExecutor, follow
-from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
+from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build
 from peergrid.schedule.build import is_whole
 from peergrid.schedule.proved import require_right
@@ -37,32 +35,35 @@ from peergrid.schedule.schedules import Schedules
 from peergrid.schedule.strategies import StrategyName
 from peergrid.schedule.timeline import exposed_communication
 from peergrid.stencil import Step, problem_of
-from peergrid.stencil.identity import identity
 from peergrid.stencil.lagged import kept_by_lag
 from peergrid.stencil.reduction import NORM, Series
 from peergrid.version import VERSION
 
 SLAB = 1 << 24  # cells of a field that are gathered at once for its digest
-CHECK_EVERY = 100  # steps between two looks for values that are not finite
-FUSED = "The kernels of '{}' exchange by themselves where they can, and no clock looks into them"
-HIDDEN: dict[StrategyName, str] = {"graph": "No clock looks into graphs", "peer": FUSED, "persistent": FUSED}
-APART = "the timeline and the exposed communication are those of the same operations carried out one by one."
+CHECK_EVERY = 100  # steps between two checks for values that are not finite
+FUSED = "'{}' fuses the halo exchange into its kernels, which cannot be timed operation by operation"
+UNTIMED: dict[StrategyName, str] = {
+    "graph": "The operations of a CUDA graph cannot be timed one by one",
+    "peer": FUSED,
+    "persistent": FUSED,
+}
+APART = "the timeline and the exposed communication come from the unfused schedule."
 
 
 class Simulation:
-    """A problem on its devices. Use as a context manager, or call `close`; what is forgotten open is closed with it.
+    """A run of a problem on some devices. Use it as a context manager, or call `close` at the end.
 
-    problem: a `Problem`, or updates and stages in order; steps: the largest step count the run can reach (receivers
-    have room for so many); devices: 'auto' (all GPUs, or one virtual device for each processor), 'cpu:4', 'cuda',
-    'cuda:0,1' or 'cuda:0,0'; options: None for what suits the devices; split: parts along each axis, or any partition;
+    problem: a `Problem`, or updates and stages in order; steps: the most steps that the run can make (receivers have
+    memory for so many); devices: 'auto' (all GPUs, or one virtual device per processor), 'cpu:4', 'cuda', 'cuda:0,1' or
+    'cuda:0,0'; options: None to choose them for the devices; split: parts along each axis, or a partition;
     kernel: 'reference' for plain NumPy; cache: folder for compiled code (default: the user's cache folder); norm: a
-    field the norm of whose change is computed for every step (see `norms`); sources: folder for the CUDA C++ of the
-    kernels, whose lines profilers then show; comm: an MPI communicator (`mpi4py.MPI.COMM_WORLD`) whose ranks each make
-    the same simulation with devices of their own: they work on one grid, every call is made by all of them in the same
-    order, and has the same answer everywhere.
-    The attribute `options` has those in use, `step` the steps done, `seconds` their time.
-    Threads may share a simulation: each call waits until those before it are done.
-    Raises UsageError where an argument cannot mean anything, DoesNotFit where the devices have too little memory.
+    field; the norm of its change is computed in every step (see `norms`); sources: folder for the CUDA C++ of the
+    kernels, for profilers to show; comm: an MPI communicator (`mpi4py.MPI.COMM_WORLD`). Each of its ranks makes the
+    same simulation, on devices of its own; together they compute one grid. All ranks make the same calls in the same
+    order, and get the same results.
+    Attributes: `options` are those in use, `step` the steps done, `seconds` their time.
+    Threads may share a simulation: a call waits until earlier ones are done.
+    Raises UsageError for arguments that are not valid, DoesNotFit if the devices have too little memory.
     """
 
     def __init__(
@@ -80,34 +81,12 @@ class Simulation:
         comm: Communicator | None = None,
     ) -> None:
         _check(steps, options)
-        problem = problem_of(problem)
+        self.problem, self.total_steps, self._norm = problem_of(problem), steps, norm
         cache = None if cache is None else Path(cache)
-        self.problem, self.total_steps = problem, steps
-        self._norm = norm
-        self._ranks: Ranks | None = None
-        if comm is None or comm.size < 2:
-            self.devices = devices if isinstance(devices, Devices) else parse_devices(str(devices))
-        else:
-            abort_on_error(comm)
-            own = devices if isinstance(devices, Devices) else own_devices(str(devices), comm)
-            self.devices, self._ranks = devices_of_all(comm, own)
-            self._ranks.same("the version", VERSION)
-            self._ranks.same("the problem", tuple(sorted(self._identity.items())))
-            self._ranks.same("a count of steps or an option", f"{steps} {options} {split}")
-        self._norm_reduced = norm is not None and not norm_in_passes(problem, norm)
-        if norm is not None and self._norm_reduced:
-            problem, norm = problem.with_norm(norm), None
-        resolve = partial(resolve_options, self.devices, problem, steps, split=split, cache=cache, norm=norm)
-        resolved = options or (resolve() if self._ranks is None else self._ranks.decided(resolve))
-        self._chosen = resolved if isinstance(resolved, ResolvedOptions) else ResolvedOptions(resolved)
-        self.options = with_supported_block(self._chosen.options, self.devices, problem, norm)
-        if self._ranks is not None:
-            self._ranks = self._ranks.by(self.options.route, self.devices.kind)
-        elif self.options.within != self.options.route:
-            raise UsageError(f"The route '{self.options.route}' is one between ranks, and a launcher started none.")
-        boxes = self._chosen.split if split is None else split
-        self.partition = partition_of(problem, self.devices, self.options, boxes, norm)
-        self.layout = layout_of(problem, self.devices, self.options, self.partition, norm)
+        placement = place(self.problem, steps, devices, options, split=split, norm=norm, cache=cache, comm=comm)
+        self._placement, self._ranks = placement, placement.ranks
+        self.devices, self.options, self.layout = placement.devices, placement.options, placement.layout
+        self.partition = self.layout.partition
         self.step = 0
         self.seconds = 0.0
         self._slot = 0
@@ -118,18 +97,8 @@ class Simulation:
         self._process = os.getpid()
         self._exposed: float | None = None
         self._schedules = Schedules(self.layout, self.options)
-        self._executor: Executor = executor_of(
-            self.devices,
-            self.layout,
-            steps,
-            kernel,
-            cache,
-            norm,
-            None if sources is None else Path(sources),
-            self._ranks,
-        )
-        self._release = weakref.finalize(self, self._executor.close)
-        self._release.atexit = False
+        folder = None if sources is None else Path(sources)
+        self._use(executor_of(self.devices, self.layout, steps, kernel, cache, placement.norm, folder, self._ranks))
         self._begin()
 
     def __repr__(self) -> str:
@@ -137,25 +106,23 @@ class Simulation:
 
     @property
     def comm(self) -> Communicator | None:
-        """The communicator of the processes that share the grid; None for one alone."""
+        """The communicator of the processes that share the grid; None for a single process."""
         return None if self._ranks is None else self._ranks.comm
 
     @property
     def ranks(self) -> int:
-        """The processes that share the grid."""
+        """The number of processes that share the grid."""
         return 1 if self._ranks is None else self._ranks.comm.size
 
     def lead(self) -> None:
-        """On rank 0: from here on decide for all ranks, which `follow`."""
+        """On rank 0: from here on make each call for all ranks, while the others are in `follow`."""
         if self._ranks is not None:
             assert isinstance(self._executor, RankedExecutor)
             self._release.detach()
-            self._executor = LeadingExecutor(self._executor, self._ranks)
-            self._release = weakref.finalize(self, self._executor.close)
-            self._release.atexit = False
+            self._use(LeadingExecutor(self._executor, self._ranks))
 
     def follow(self) -> None:
-        """On other ranks: do what rank 0 does, until it closes its simulation."""
+        """On other ranks: repeat the calls of rank 0 until it closes its simulation; see `lead`."""
         assert self._ranks is not None
         assert isinstance(self._executor, RankedExecutor)
         self._closed = True
@@ -163,9 +130,9 @@ class Simulation:
         follow(self._executor, self._ranks)
 
     def run(self, steps: int) -> None:
-        """Advance by `steps` steps, by schedules that are proved right before.
+        """Advance by `steps` steps. The schedules are proved correct first.
 
-        Raises DeviceFault where a device fails, CheckFailed where no proof is found, UsageError past the run's end.
+        Raises DeviceFault if a device fails, CheckFailed if a proof fails, UsageError beyond the run's last step.
         """
         with self._open():
             self._check_left(steps)
@@ -181,7 +148,7 @@ class Simulation:
             self.seconds += time.perf_counter() - started
 
     def gather(self, name: str, box: Box | None = None) -> Array:
-        """The values of a state field now, shape of its box; or on a box within that alone."""
+        """A copy of the present values of a state field, on its box or on a part of it; shape: that of the box."""
         self._check_state_field(name)
         if box is not None and (box.empty or not self.problem.fields[name].box.covers(box)):
             raise UsageError(f"A box within {self.problem.fields[name].box} is expected for '{name}', got {box}.")
@@ -189,7 +156,7 @@ class Simulation:
             return self._executor.gather(name, self._slot, box)
 
     def own_parts(self, name: str) -> tuple[tuple[Box, Array], ...]:
-        """The values of a state field on the cells of this process's devices, box by box: all cells, without ranks."""
+        """The values of a state field on the devices of this process, as pairs of a box and an array of its shape."""
         self._check_state_field(name)
         whole = self.problem.fields[name].box
         with self._open():
@@ -201,32 +168,32 @@ class Simulation:
             return tuple((box, self._executor.gather_own(name, self._slot, box)) for box in boxes)
 
     def views(self, name: str) -> Views:
-        """The values of a state field where they lie: of each device of this process its box, and an array of that.
+        """The memory of a state field on each device of this process: pairs of a box and an array of its shape.
 
-        Nothing is copied. The arrays are NumPy's, or of GPUs have a `__cuda_array_interface__`, which CuPy
-        (`cupy.asarray`), PyTorch (`torch.as_tensor`) and Numba take. They are good until the next step, `set`,
-        `restore` or `close`, and not to be written to.
+        Nothing is copied. Virtual devices give NumPy arrays; GPUs give objects with a `__cuda_array_interface__`, which
+        CuPy (`cupy.asarray`), PyTorch (`torch.as_tensor`) and Numba accept. Read them only, and only until the next
+        step, `set`, `restore` or `close`.
         """
         self._check_state_field(name)
         with self._open():
             return self._executor.views(name, self._slot)
 
     def set(self, name: str, values: ArrayLike) -> None:
-        """Give a field or profile other values from here on: a number, or an array of its shape; others stay.
+        """Replace the values of a field or profile by a number, or by an array of its shape.
 
-        Raises UsageError where they are no such values, and where they differ from the present ones on cells that no
-        update writes, of a field that has `prev` or is one.
+        Raises UsageError for other values. Of a field with `prev`, cells that no update writes keep their values:
+        raises UsageError where the new ones differ there.
         """
         if name not in self.problem.fields:
-            raise UsageError(f"'{name}' is none of the fields: {', '.join(self.problem.fields)}.")
+            raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got '{name}'.")
         described = self.problem.fields[name]
         given = described.with_values(values).first_values()
         with self._open():
             for box in kept_by_lag(self.problem, name):
                 if not np.array_equal(self.gather(name, box), given[box.slices(described.box.lo)]):
                     raise UsageError(
-                        f"'{name}' keeps its values in {box}, which no update writes: there the value one step before "
-                        "is the same. Set the present values there, from gather."
+                        f"'{name}' is expected to keep its values in {box}, which no update writes, got others there; "
+                        "take these values from gather."
                     )
             with self._stepping():
                 self._executor.load(name, given, self._slot)
@@ -234,7 +201,7 @@ class Simulation:
                 self._coefficients[name] = given
 
     def traces(self) -> dict[str, Array]:
-        """The record of each receiver, one value per step done so far: entry k is the value after step k + 1."""
+        """The record of each receiver, shape (steps done,): entry k is the value after step k + 1."""
         with self._open():
             records = self._executor.traces()
             found = {r.name: records[i, : self.step].copy() for i, r in enumerate(self.problem.receivers)}
@@ -244,22 +211,22 @@ class Simulation:
             return found
 
     def norms(self) -> Array:
-        """The L2 norm of the field's change in each step done so far, in float64, the same bits on any devices.
+        """The L2 norm of the field's change in each step, float64, shape (steps done,); the same bits on any devices.
 
-        Raises UsageError where the run was made without.
+        Raises UsageError if the simulation was made without `norm`.
         """
         with self._open(), np.errstate(all="ignore"):  # what devices hold of steps before a restored one is anything
-            if self._norm_reduced:
-                found: Array = self._executor.reductions(self.step)[NORM].values.copy()
-            else:
+            if self._norm is None or self._placement.norm is not None:
                 found = self._executor.norms(self.step)
+            else:
+                found = self._executor.reductions(self.step)[NORM].values.copy()
             earlier = None if self._restored is None else self._restored.records.norms
             if earlier is not None:
                 found[: len(earlier)] = earlier
             return found
 
     def reductions(self) -> Mapping[str, Series]:
-        """The results of the problem's reductions in the steps done so far, the same bits on any devices."""
+        """The results of the problem's reductions so far, by name; the same bits on any devices."""
         with self._open(), np.errstate(all="ignore"):
             all_found = self._executor.reductions(self.step)
             found = {one.name: all_found[one.name] for one in self.problem.reductions}
@@ -269,7 +236,7 @@ class Simulation:
             return MappingProxyType(found)
 
     def state(self) -> State:
-        """Everything that the run needs to go on from here, see `restore`; a copy of its own."""
+        """A copy of everything that another run needs to continue from here; see `restore`."""
         with self._open():
             fields = {name: self.gather(name) for name in self.problem.state} | self._coefficients
             norms = None if self._norm is None else self.norms()
@@ -277,9 +244,9 @@ class Simulation:
             return State(self.step, fields, records, self.seconds, self._identity, VERSION)
 
     def restore(self, state: State) -> None:
-        """Go on from the state of a run of the same problem, on whatever devices and however arranged: the same bits.
+        """Continue from the state of a run of the same problem, made with any devices and options: the same bits.
 
-        Raises UsageError where it is the state of another problem, or beyond the run's last step.
+        Raises UsageError for the state of another problem, or of a step beyond the run's last.
         """
         with self._open():
             check_state(state, self._identity, self.total_steps)
@@ -293,7 +260,7 @@ class Simulation:
             self._restored = replace(state, fields={})
 
     def check(self) -> None:
-        """Raise Unstable, with step and place, where a state field is NaN or infinite."""
+        """Raise Unstable, with step and cell, if a state field has a value that is NaN or infinite."""
         with self._open():
             for name in self.problem.state:
                 place = self._executor.first_nonfinite(name, self._slot)
@@ -305,26 +272,20 @@ class Simulation:
 
     @property
     def _identity(self) -> Mapping[str, str]:
-        return {**identity(self.problem), "the norm asked for": self._norm or ""}
+        return identity_of(self.problem, self._norm)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Options chosen by trial, and requests that could not be met, each with its reason."""
-        shorter = self.options.block is not None and self._chosen.options.block is None
-        most = "one step" if self.options.block == 1 else f"{self.options.block} steps"
-        passes = f"One pass makes at most {most} of this problem here, not {self.options.depth}."
-        strategy, timed = self.options.strategy, self._exposed is not None and self.devices.kind == "cuda"
-        apart = f"{HIDDEN[strategy].format(strategy)}: {APART}" if timed and strategy in HIDDEN else ""
+        """Sentences on the options that were chosen by trial, and on requests that could not be met, with reasons."""
         return (
-            self._chosen.notes
-            + (() if self._restored is None else other_version(self._restored))
-            + ((passes,) if shorter else ())
-            + ((apart,) if apart else ())
-            + tuple(self._executor.notes)
+            *self._placement.notes,
+            *(() if self._restored is None else other_version(self._restored)),
+            *self._untimed(),
+            *self._executor.notes,
         )
 
     def trace(self, steps: int) -> Timeline:
-        """Advance by `steps` steps as `run` does, in one schedule, and take the time of every operation."""
+        """Advance by `steps` steps in one schedule, and measure the time of every operation."""
         with self._open():
             self._check_left(steps)
             schedule = build(self.layout, self.options, steps, self._slot, self.step)
@@ -337,9 +298,9 @@ class Simulation:
             return Timeline(schedule, spans)
 
     def exposed_communication(self) -> float | None:
-        """The share of the stepping time in which the busiest device computed nothing; None where it is not known.
+        """The share of the stepping time in which the busiest device computed nothing; None if unknown.
 
-        On GPUs it is that of the last `trace`, which alone measures there.
+        On GPUs only `trace` measures it: the value is that of the last one.
         """
         busy = self._executor.busy_seconds()
         if busy is None:
@@ -350,11 +311,11 @@ class Simulation:
 
     @property
     def host_seconds(self) -> float | None:
-        """The part of `seconds` that issuing the work took; None where it is not known."""
+        """The part of `seconds` in which the host issued work to GPUs; None if unknown."""
         return self._executor.host_seconds
 
     def sha256(self) -> str:
-        """A digest of all state fields in global order: the same on any devices, under any strategy."""
+        """SHA-256 of all state fields in the order of the grid: the same on any devices, under any strategy."""
         digest = hashlib.sha256()
         with self._open():
             for name in self.problem.state:
@@ -364,7 +325,7 @@ class Simulation:
         return digest.hexdigest()
 
     def result(self) -> Result:
-        """The result of a finished run."""
+        """The fields, records and figures of the run so far."""
         cells = self.problem.grid.box.size
         with self._open():
             fields = {name: self.gather(name) for name in self.problem.state}
@@ -373,7 +334,7 @@ class Simulation:
             return Result(*found, self.reductions())
 
     def close(self) -> None:
-        """Free the devices' memory; what was gathered before stays. A copy in a forked process has none to free."""
+        """Free the memory of the devices; arrays gathered before stay valid. No effect in a forked process."""
         if os.getpid() != self._process:
             self._release.detach()
             return
@@ -389,8 +350,14 @@ class Simulation:
     ) -> None:
         self.close()
 
+    def _use(self, executor: Executor) -> None:
+        """Compute by an executor, which is closed with the simulation."""
+        self._executor = executor
+        self._release = weakref.finalize(self, executor.close)
+        self._release.atexit = False
+
     def _begin(self) -> None:
-        """The fields' first values, into the devices, while the run's kernels are compiled; where that fails, the
+        """Load the first values of the fields while kernels are compiled; if that fails, the
         devices are given back.
         """
         try:
@@ -402,9 +369,16 @@ class Simulation:
             self.close()
             raise
 
+    def _untimed(self) -> tuple[str, ...]:
+        """A note on operations that GPUs cannot time, after a `trace`."""
+        strategy = self.options.strategy
+        if self._exposed is None or self.devices.kind == "cpu" or strategy not in UNTIMED:
+            return ()
+        return (f"{UNTIMED[strategy].format(strategy)}; {APART}",)
+
     def _check_state_field(self, name: str) -> None:
         if name not in self.problem.state:
-            raise UsageError(f"'{name}' is none of the fields that change: {', '.join(self.problem.state)}.")
+            raise UsageError(f"A state field is one of {', '.join(self.problem.state)}, got '{name}'.")
 
     def _check_left(self, steps: int) -> None:
         if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
@@ -412,19 +386,19 @@ class Simulation:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """The lock of the simulation, with devices that hold the fields of a step."""
+        """The lock of the simulation. Raises UsageError if the devices do not hold the fields of one step."""
         if os.getpid() != self._process:
-            raise UsageError("The simulation belongs to the process that made it; make one of its own in this one.")
+            raise UsageError("A simulation works only in the process that made it; make a new one in this process.")
         with self._lock:
             if self._closed:
-                raise UsageError("The simulation is closed and its memory free; use it inside its 'with' block.")
+                raise UsageError("The simulation is closed and its memory freed; use it inside its 'with' block.")
             if self._torn:
-                raise UsageError("The simulation failed or was interrupted within its steps; make it anew.")
+                raise UsageError("The simulation failed or was interrupted while stepping; make a new one.")
             yield
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:
-        """Whoever is cut off within leaves fields of no step."""
+        """Mark the fields as those of no step while the block runs, and for good if it fails."""
         self._torn = True
         yield
         self._torn = False
@@ -448,13 +422,13 @@ def run(
     call: Callable[[Simulation], object] | None = None,
     progress: bool = False,
 ) -> Result:
-    """Advance a step `steps` times on all devices and return the fields.
+    """Make `steps` steps of a problem on some devices and return its fields.
 
-    step: updates and stages in order, or a `Problem` where there are receivers; devices, options, split, norm, comm: as
-    in `Simulation`; the result has the norms; call: is given the simulation after every so many steps (`every`), to
-    look at it, write or change it; progress: a bar, or lines now and then, on standard error. Raises Unstable if a
-    field becomes NaN or infinite, which is noticed within `CHECK_EVERY` steps, UsageError where an argument cannot mean
-    anything, DoesNotFit where the devices have too little memory.
+    step: updates and stages in order, or a `Problem` if there are receivers or reductions; devices, options, split,
+    norm, comm: as in `Simulation`; call: a function that is called with the simulation every `every` steps, to inspect,
+    write or change it; progress: show a progress bar on standard error, or lines where that is no terminal.
+    Raises Unstable if a field becomes NaN or infinite (noticed within `CHECK_EVERY` steps), UsageError for arguments
+    that are not valid, DoesNotFit if the devices have too little memory.
     """
     if (call is None) != (every == 0) or not is_whole(every) or every < 0 or not (call is None or callable(call)):
         raise UsageError(
@@ -477,7 +451,7 @@ def run(
 
 @contextmanager
 def _reporter(simulation: Simulation, wanted: bool) -> Iterator[Callable[[int], None]]:
-    """A function that is told of steps as they are done."""
+    """A function that shows the number of steps done."""
     if not wanted:
         yield lambda step: None
         return

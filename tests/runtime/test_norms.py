@@ -279,7 +279,7 @@ def test_a_norm_that_is_a_reduction_is_none_of_the_users(name: str) -> None:
 def test_norms_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(UsageError, match=r"one of the fields that change \(u\), got 'v'"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", norm="v")
-    with pytest.raises(UsageError, match="a pass makes one step on virtual devices, got block = 2; leave it out"):
+    with pytest.raises(UsageError, match="a pass on virtual devices makes one step, got block = 2; leave it out"):
         Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4, 2), norm="u")
     with Simulation(random_heat((30, 30)), 4, devices="cpu:2", options=Options("async", 4), norm="u") as simulation:
-        assert simulation.notes == ("One pass makes at most one step of this problem here, not 4.",)
+        assert simulation.notes == ("A pass makes at most one step of this problem on these devices, not 4.",)

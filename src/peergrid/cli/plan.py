@@ -1,4 +1,4 @@
-"""`peergrid plan`: will it fit, how long will it take, how will it be arranged; nothing is run but a short trial."""
+"""`peergrid plan`: the memory, the time and the options of a run, from a short trial."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel, PicturedBuilt, read
 from peergrid.models.survey import shifts, surveyed
+from peergrid.placement import Placement
 from peergrid.progress import megacells
-from peergrid.resolve import layout_of, partition_of
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -38,10 +38,10 @@ TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the ste
 class Plan:
     """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
-    host_memory: the most that the whole run takes of the host's memory, results and pictures included; snapshots: bytes
-    of their file, without compression; rows: cells of
-    each device along the first axis; predicted: seconds of a step under each strategy, the fastest first, on virtual
-    devices alone; notes: what was chosen by trial, or not as asked, and why.
+    host_memory: an upper bound for the whole run, results and pictures included; snapshots: bytes of their file,
+    without compression; rows: cells of
+    each device along the first axis; predicted: seconds of a step under each strategy, the fastest first, for virtual
+    devices alone; notes: options that were chosen by trial or differ from those asked for, and why.
     """
 
     model: str
@@ -70,30 +70,28 @@ def plan(
     arguments: CommandLineOptions,
     machine: Annotated[
         str | None,
-        typer.Option(
-            "--machine", metavar="FILE|NAME", help="A profile of 'peergrid probe', or h200-x8: no device needed."
-        ),
+        typer.Option("--machine", metavar="FILE|NAME", help="Predict for this machine: a profile, or h200-x8."),
     ] = None,
     gpus: Annotated[
         int | None, typer.Option("--gpus", metavar="N", help="GPUs of the machine, or of each node.")
     ] = None,
-    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Such machines, over --network.")] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Nodes, joined by --network.")] = None,
     network: Annotated[
         str | None,
         typer.Option("--network", metavar="LATENCY,BANDWIDTH", help="Between nodes: seconds, bytes per second."),
     ] = None,
     timeline: Annotated[
-        Path | None, typer.Option("--timeline", metavar="FILE", help="The predicted timeline, for Perfetto.")
+        Path | None, typer.Option("--timeline", metavar="FILE", help="Write the predicted timeline here, for Perfetto.")
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option("--picture", metavar="FILE", help="Draw the geometry, as .png, .pdf or .svg, and plan nothing."),
+        typer.Option("--picture", metavar="FILE", help="Only draw the geometry, as .png, .pdf or .svg."),
     ] = None,
     traces: Traces = None,
     dtype: Precision = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a model needs, how it would be arranged, and how long it would take, without running it."""
+    """Estimate the memory, the time and the best strategy of a run; nothing runs but a short trial."""
     described = opened(read(model), traces, dtype)
     if picture is not None:
         _draw(described.build(), picture)
@@ -115,7 +113,7 @@ def plan(
         return
     many = surveyed(described)
     if many is not None:
-        tell((f"The model has a survey of {len(shifts(many))} traces; the figures are those of one on all devices.",))
+        tell((f"The model has a survey of {len(shifts(many))} traces; the figures are for one trace on all devices.",))
     requested = arguments.requested(described)
     built = described.build()
     if requested.leads:
@@ -131,24 +129,24 @@ def plan(
 
 
 def _warn(built: BuiltModel) -> None:
-    """Say the warnings that a run of the model has."""
+    """Print the warnings of the model."""
     for warning in built.warnings:
         warn(warning)
 
 
 def _draw(built: BuiltModel, path: Path) -> None:
-    """The geometry of a model, as it would be computed."""
+    """Draw the geometry of a model on its grid."""
     if path.suffix not in FORMATS:
         raise UsageError(f"--picture is expected to end in {', '.join(FORMATS)}, got '{path.name}'.")
     if not isinstance(built, PicturedBuilt):
-        raise UsageError("--picture draws models that know how; this kind of model has no picture.")
+        raise UsageError("--picture takes a kind of model that can be drawn, got one that cannot; leave it out.")
     Folder(path.parent).prepare()
     built.picture(path)
     typer.echo(f"wrote {path}")
 
 
 def _seconds_per_step(simulation: Simulation) -> float:
-    """The median of a few trials, of as many iterations as are worth measuring, after some to warm up."""
+    """The median of a few trials after a warm-up, each of enough iterations to be measured."""
     interval = 2 * simulation.options.depth
     room = simulation.total_steps // interval // (TRIALS + 2)
 
@@ -163,11 +161,10 @@ def _seconds_per_step(simulation: Simulation) -> float:
 
 
 def _predicted(problem: Problem, requested: RequestedOptions, options: Options) -> dict[StrategyName, float]:
-    """Seconds of a step under each strategy on virtual devices, with the options as they are beside."""
+    """Predicted seconds of a step under each strategy on virtual devices, with the other options unchanged."""
     from peergrid.predict.virtual import virtual_forecaster  # takes compilers along
 
-    cut = partition_of(problem, requested.devices, options, requested.split)
-    plan = layout_of(problem, requested.devices, options, cut)
+    plan = Placement.under(options, problem, requested.devices, requested.split).layout
     with virtual_forecaster(requested.devices, plan) as asked:
         ways = {name: one_iteration(plan, replace(options, strategy=name)) for name in STRATEGIES}
         found = {name: asked.seconds_per_step(schedule) for name, schedule in ways.items()}
@@ -201,7 +198,7 @@ def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float)
 
 
 def _runs(rows: tuple[int, ...]) -> str:
-    """The rows of each device, those of equal ones in a row together."""
+    """The rows of each device as text, such as '3 × 128, 127'."""
     alike = [(number, len(list(same))) for number, same in groupby(rows)]
     return ", ".join(f"{times} × {number}" if times > 1 else str(number) for number, times in alike)
 
@@ -214,7 +211,7 @@ def _text(found: Plan) -> str:
         "devices": f"{found.devices}, split {'×'.join(map(str, found.split))}, rows {_runs(found.rows)}",
         "strategy": f"{found.strategy}, depth {found.depth}",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device; "
-        f"at most {gibibytes(found.host_memory)} of the host's for the whole run",
+        f"at most {gibibytes(found.host_memory)} of host memory for the whole run",
         "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
     if found.snapshots:
