@@ -56,11 +56,11 @@ def test_a_state_in_use_is_changed_for_another_one() -> None:
 
 def test_another_problem_is_refused_by_what_differs() -> None:
     state = through(waves(), 5, devices="cpu:1")
-    with pytest.raises(UsageError, match=r"of the same problem, got another in the numbers given to stencils, the"):
+    with pytest.raises(UsageError, match=r"of the same problem, but differs in the numbers given to stencils, the"):
         onward(waves(k=0.1), state, devices="cpu:1")
-    with pytest.raises(UsageError, match=r"got another in field 'c', field 'u', field 'u.prev' and 1 more parts"):
+    with pytest.raises(UsageError, match=r"but differs in field 'c', field 'u', field 'u.prev' and 1 more"):
         onward(waves(seed=4), state, devices="cpu:1")
-    with pytest.raises(UsageError, match="got another in the norm asked for; go on with the problem as it was"):
+    with pytest.raises(UsageError, match="but differs in the norm asked for; continue with the unchanged problem"):
         onward(waves(), state, devices="cpu:1", norm="u")
 
 
@@ -68,14 +68,14 @@ def test_a_shorter_run_is_refused() -> None:
     state = through(waves(), 20, devices="cpu:1")
     with (
         Simulation(waves(), 10, devices="cpu:1") as simulation,
-        pytest.raises(UsageError, match="after step 20, and the run has 10"),
+        pytest.raises(UsageError, match=r"A state up to step 10, .* is expected, got one after step 20"),
     ):
         simulation.restore(state)
 
 
 def test_a_state_of_another_version_is_said() -> None:
     state = dataclasses.replace(through(waves(), 5, devices="cpu:1"), version="0.0.7")
-    assert any("was kept by peergrid 0.0.7, this is" in note for note in onward(waves(), state, devices="cpu:1").notes)
+    assert any("written by peergrid 0.0.7; this is" in note for note in onward(waves(), state, devices="cpu:1").notes)
 
 
 def test_a_file_with_one_bit_changed_is_refused(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@
     u = peergrid.Grid((512, 512)).field("u", init=1.0)
     result = peergrid.run(heat(u, k=0.2), steps=100)
 
-`stencil`, `Grid`, `run` and `Simulation` are where to begin; `peergrid.jobs` carries model files out, and
-`peergrid.models`, `peergrid.inverse`, `peergrid.spins`, `peergrid.images` and `peergrid.sparse` are libraries of their
-own. `peergrid docs` prints the documents of this version, `peergrid docs api` those of the names below.
+Start with `stencil`, `Grid`, `run` and `Simulation`. `peergrid.jobs` runs model files; `peergrid.models`,
+`peergrid.inverse`, `peergrid.spins`, `peergrid.images` and `peergrid.sparse` are libraries of their own.
+`peergrid docs` prints the documents of this version, and `peergrid docs api` lists the names below.
 """
 
 from typing import TYPE_CHECKING

@@ -8,7 +8,7 @@ INTERRUPTED = 130  # as a shell counts SIGINT
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is being loaded ends it without a word, too."""
+    """Run the command line; Ctrl-C while it is being loaded ends it silently."""
     try:
         from peergrid.cli import main as command_line
     except KeyboardInterrupt:

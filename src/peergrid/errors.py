@@ -8,9 +8,9 @@ from typing import ClassVar
 
 
 def extra(name: str) -> str:
-    """The way to install one of peergrid's extras, for sentences about a package that is not there.
+    """The way to install one of peergrid's extras, for messages about a missing package.
 
-    No index is named: peergrid comes as a folder of sources, or as a wheel made of it.
+    No package index is named, as peergrid is installed from a folder of sources, or from a wheel made of it.
     """
     return f"install peergrid with its extra '{name}', such as pip install '.[{name}]' in its source folder"
 
@@ -28,14 +28,14 @@ class CheckFailed(PeergridError):
 
 
 class UsageError(PeergridError):
-    """A command line, a model file or a call that cannot mean anything."""
+    """A command line, a model file or a call that is not valid."""
 
     exit_code = 2
 
 
 @contextmanager
 def about(file: str) -> Iterator[None]:
-    """Have a UsageError from within begin with the name of a file, where it does not; '' changes nothing."""
+    """Prefix a UsageError in the block with the name of a file, unless it has one; '' changes nothing."""
     try:
         yield
     except UsageError as error:
@@ -45,7 +45,7 @@ def about(file: str) -> Iterator[None]:
 
 
 class NotInAStencil(UsageError, TypeError):
-    """An operation on a stencil's values that there is none of: a function of Python, a condition in an `if`."""
+    """An operation that stencils do not have: a function of Python, a condition in an `if`."""
 
 
 class DoesNotFit(PeergridError):
@@ -61,6 +61,6 @@ class Unstable(PeergridError):
 
 
 class DeviceFault(PeergridError):
-    """A device or a link failed, or a signal never came."""
+    """A device or a link failed, or a signal did not come in time."""
 
     exit_code = 5

@@ -1,4 +1,4 @@
-"""Files that a command or a model names: plain ones alone, and no larger than they can mean anything."""
+"""Files that a command or a model names: only regular files, of limited size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def check_plain(path: Path, most: int) -> None:
-    """Raise OSError where a path is no plain file (a device or a pipe would be read for ever), or one of more bytes."""
+    """Raise OSError for a path that is no regular file (reading a pipe may never end), or one of more than `most`
+    bytes.
+    """
     if "\0" in str(path):
         raise OSError("a name with a NUL character")
     found = path.stat()
@@ -21,7 +23,7 @@ def check_plain(path: Path, most: int) -> None:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """The contents of a plain file of at most so many bytes; raises OSError as `check_plain` does."""
+    """The contents of a regular file of at most `most` bytes; raises OSError as `check_plain` does."""
     check_plain(path, most)
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(opened, "rb") as file:
@@ -32,6 +34,6 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def reason(error: Exception) -> str:
-    """An error in words for a sentence: one line."""
+    """The text of an error on one line."""
     words = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(words).splitlines()[0][:200]

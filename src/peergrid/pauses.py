@@ -1,4 +1,4 @@
-"""The pauses of a run: at every multiple of the periods asked for, and often enough to show progress."""
+"""The pauses of a run: at every multiple of the given periods, and often enough to show progress."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _aligned(step: int, depth: int) -> int:
 
 
 def _next_chunk(steps: int, seconds: float, chunk: int, depth: int) -> int:
-    """At most double the chunk, towards the wanted time between pauses."""
+    """The next chunk, at most twice this one, towards the desired time between pauses."""
     wanted = int(steps * PAUSE_SECONDS / max(seconds, 1e-6))
     return max(depth, min(2 * chunk, wanted))

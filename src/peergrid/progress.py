@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, a plain line now and then elsewhere. Always on standard error."""
+"""The progress of a run on standard error: a bar on a terminal, elsewhere a plain line now and then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def megacells(per_second: float) -> str:
 
 
 class Reporter:
-    """Shows steps done, Mcells/s and the time left; first: the step that the run goes on from; noun: for steps."""
+    """Shows steps done, Mcells/s and the time left; first: the step from which the run continues; noun: the word for
+    steps.
+    """
 
     def __init__(self, total: int, cells: int, quiet: bool, first: int = 0, noun: str = "step") -> None:
         self._total, self._cells, self._quiet, self._first = total, cells, quiet, first
@@ -30,7 +32,7 @@ class Reporter:
         self._task = self._bar.add_task("", total=total, rate="") if self._bar else None
 
     def update(self, step: int) -> None:
-        """Called between chunks of steps."""
+        """Show the number of steps done."""
         now = time.monotonic()
         rate = megacells(self._cells * (step - self._first) / max(now - self._started, 1e-9))
         if self._bar is not None and self._task is not None:

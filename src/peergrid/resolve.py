@@ -30,7 +30,7 @@ CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to
 
 
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:
-    """The strategy and depth used unless the user chooses: on GPUs as many steps as one pass is worth."""
+    """The default strategy and depth: on GPUs the most steps that are faster in one pass."""
     most = min(max(1, problem.grid.shape[0] // devices.count // ROWS_PER_STEP), _gap(problem))
     if devices.kind == "cpu":
         return Options("async", depth=1 if norm else min(_cpu_depth(problem), most))
@@ -42,9 +42,9 @@ def default_options(devices: Devices, problem: Problem, norm: str | None = None)
 
 
 def _cpu_depth(problem: Problem) -> int:
-    """Steps between exchanges of virtual devices: in 3D fewer for stencils that reach far, whose halos are planes.
+    """Steps between exchanges of virtual devices: in 3D fewer for stencils with a large extent, whose halos are planes.
 
-    Where fields rotate in memory, single steps move so little that several gain only where they are many.
+    If fields rotate in memory, single steps move so little data that only large depths would be faster.
     """
     if problem.grid.ndim < 3:
         return CPU_DEPTH
@@ -54,7 +54,7 @@ def _cpu_depth(problem: Problem) -> int:
 
 
 def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
-    """True where GPUs have memory for the cells that 3D passes of several steps store in between."""
+    """True if GPUs have memory for the cells that 3D passes of several steps store in between."""
     if problem.grid.ndim < 3:
         return True
     from peergrid.runtime.cuda.memory.fields import Plan, has_room
@@ -67,8 +67,8 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
 
 @contextmanager
 def _collection_paused() -> Iterator[None]:
-    """No search for cycles of references: plans are many objects without any, and in a large process a search takes
-    longer than a plan.
+    """Pause the garbage collector: plans are many objects without reference cycles, and in a large process a collection
+    takes longer than a plan.
     """
     on = gc.isenabled()
     gc.disable()
@@ -94,11 +94,10 @@ def resolve_options(
     norm: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> ResolvedOptions:
-    """The options of a run of so many steps: as named, and the rest by default or by trial.
+    """The options of a run of `steps` steps: those given, and the others by default, prediction or trial.
 
-    On GPUs a run that takes long enough is worth a trial of what is foretold to be the fastest, whose outcome is
-    remembered in `cache`; `say` is told before it begins. A shorter one is arranged as foretold. Where GPUs are not
-    addressed from here nothing is tried.
+    On GPUs a long run begins with a trial of the predicted fastest options, whose result is kept in `cache`; say:
+    called with a sentence before it. Shorter runs use the prediction. GPUs of other processes are not tried.
     """
     usual = default_options(devices, problem, norm)
     usual = replace(usual, order=order or usual.order, route=route)
@@ -132,7 +131,7 @@ def _promising(
     norm: str | None,
     orders: Sequence[Order],
 ) -> tuple[Forecast, ...]:
-    """The arrangements that fit, the fastest by prediction first; none where nothing can be foretold."""
+    """The options that fit into memory, the predicted fastest first; none without a prediction."""
     from peergrid.predict.choice import ranked
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
@@ -147,9 +146,9 @@ def _promising(
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:
-    """The options with a number of steps per pass that the devices have a kernel for, unless one was asked for.
+    """The options with a number of steps per pass that the devices support, unless one is given.
 
-    With a norm virtual devices make one: what lies between the steps of a pass is in no memory of theirs.
+    With a norm, virtual devices make one step per pass, as they do not store the values between the steps of a pass.
     """
     if options.block is not None:
         return options
@@ -169,9 +168,9 @@ def partition_of(
     split: Index | Partition | None = None,
     norm: str | None = None,
 ) -> Partition:
-    """The split asked for; on GPUs unless one is asked for slabs along axis 0 that take equally long.
+    """The given split or, by default, slabs along axis 0: on GPUs those that take equally long.
 
-    Raises UsageError where the split does not make as many parts as there are devices.
+    Raises UsageError if the split has another number of parts than there are devices.
     """
     if split is None:
         if devices.kind == "cpu":
@@ -191,7 +190,7 @@ def partition_of(
 def layout_of(
     problem: Problem, devices: Devices, options: Options, partition: Partition, norm: str | None = None
 ) -> Layout:
-    """The memory of every device, split where its kernels want it, or where the sums of a norm begin."""
+    """The memory of every device; interiors are aligned to the tiles of kernels, or to the bands of a norm's sums."""
     if devices.kind == "cpu":
         from peergrid.codegen.norm import NORM_ROWS
 
@@ -204,7 +203,7 @@ def layout_of(
 
 
 def norm_in_passes(problem: Problem, norm: str) -> bool:
-    """True where kernels add up the norm of every step as they make it: of fields on all cells of 2D grids.
+    """True if kernels compute the norm within each pass: for fields on all cells of 2D grids.
 
     Any other norm is a reduction like those of the user. Raises UsageError for a field that does not change.
     """
@@ -217,7 +216,7 @@ def norm_in_passes(problem: Problem, norm: str) -> bool:
 
 
 def _gap(problem: Problem) -> int:
-    """The most steps of an exchange interval where reductions are made: none passes over one of them."""
+    """The most steps of an exchange interval, which ends where a reduction is due."""
     if not problem.reductions:
         return max(CPU_DEPTH, *problem.grid.shape)
     apart = gcd(*(one.every for one in problem.reductions))

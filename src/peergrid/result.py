@@ -1,4 +1,4 @@
-"""The results of a run: its state after a step, fields and records at its end, the times of its operations."""
+"""The results of a run: its state after a step, fields and records at its end, and the times of its operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from peergrid.version import VERSION
 
 @dataclass(frozen=True)
 class Records:
-    """The records of a run in its first steps: traces by receiver, norms where it was made with them, reductions."""
+    """The records of a run so far: traces by receiver, norms (None: not computed), reductions."""
 
     traces: Mapping[str, Array] = field(default_factory=dict)
     norms: Array | None = None
@@ -27,11 +27,12 @@ class Records:
 
 @dataclass(frozen=True, repr=False)
 class State:
-    """All that a run needs to go on after a step, in the coordinates of the grid: on any devices, in any arrangement.
+    """Everything that a run needs to continue after a step, in the coordinates of the grid: on any devices, with any
+    options.
 
-    fields: the values of the state fields, and of coefficients that were given others; seconds: of stepping so far;
-    identity: digests of the parts of its problem (see `stencil.identity`); version: of peergrid; about: texts of
-    whoever keeps it, by name.
+    fields: the values of the state fields, and of coefficients that were changed by `Simulation.set`; seconds: of
+    stepping so far; identity: digests of the parts of its problem (see `stencil.identity`); version: of peergrid;
+    about: further texts, by name.
     """
 
     step: int
@@ -48,11 +49,12 @@ class State:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The result of a run: the final state fields, the receivers' records, and the time of stepping alone.
+    """The result of a run.
 
-    notes: options chosen by trial, and requests that could not be met, in sentences; norms: the L2 norm of
-    a field's change in each step, where the run was made with one; reductions: by their names, each
-    with `steps` and `values`.
+    fields: the state fields at the end, by name; traces: the receivers' records by name, shape (steps,); cells: of the
+    grid; seconds: the time of stepping alone; sha256: of all state fields; notes: sentences on options that were chosen
+    by trial and on requests that could not be met; norms: the L2 norm of a field's change in each step, shape (steps,),
+    or None; reductions: by name, each with `steps` and `values`.
     """
 
     fields: Mapping[str, Array]
@@ -74,20 +76,20 @@ class Result:
 
 
 def named_arrays(arrays: Mapping[str, Array]) -> str:
-    """Arrays as people name them: u 512×512 float32, v 512×512 float32."""
+    """Arrays in words, such as 'u 512×512 float32, v 512×512 float32'."""
     return ", ".join(f"{name} {shape_of(values.shape)} {values.dtype}" for name, values in arrays.items())
 
 
 def shape_of(shape: tuple[int, ...]) -> str:
-    """A shape as people read it: 512×512."""
+    """A shape in words, such as 512×512."""
     return "×".join(map(str, shape))
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A schedule as it was carried out once: when each operation ran.
+    """A schedule with the times of its operations in one execution.
 
-    foretold: the same as a forecast says it, for the same steps.
+    foretold: the predicted timeline of the same steps.
     """
 
     schedule: Schedule
@@ -95,40 +97,43 @@ class Timeline:
     foretold: Timeline | None = None
 
     def chrome(self) -> dict[str, Any]:
-        """In Chrome's format, as Perfetto shows it: what is foretold beside what was measured, devices of its own."""
+        """The timeline in Chrome's trace format, for Perfetto; predicted spans are shown as further devices."""
         found = chrome(self.schedule.ops, self.spans)
         if self.foretold is not None:
             devices = 1 + max((span.queue.device for span in self.spans), default=0)
-            beside = chrome(self.foretold.schedule.ops, self.foretold.spans, ", foretold", devices)
+            beside = chrome(self.foretold.schedule.ops, self.foretold.spans, ", predicted", devices)
             found["traceEvents"] += beside["traceEvents"]
         return found
 
     def split(self) -> Split:
-        """The times of boundary regions, interiors and exchanges in all its steps."""
+        """The times of boundary regions, interiors and exchanges over all its steps."""
         return split(self.schedule.ops, self.spans)
 
 
 def check_state(state: State, expected: Mapping[str, str], steps: int) -> None:
-    """Raise UsageError where a state is not of the problem with this identity, or beyond so many steps."""
+    """Raise UsageError for a state of another problem, or of a step after `steps`."""
     other = sorted(
         part for part in state.identity.keys() | expected.keys() if state.identity.get(part) != expected.get(part)
     )
     if other:
-        more = f" and {len(other) - 3} more parts" if len(other) > 3 else ""
+        more = f" and {len(other) - 3} more" if len(other) > 3 else ""
         raise UsageError(
-            f"The state is expected to be of the same problem, got another in {', '.join(other[:3])}{more}; go on with "
-            "the problem as it was, or start anew."
+            f"The state is expected to be of the same problem, but differs in {', '.join(other[:3])}{more}; continue "
+            "with the unchanged problem, or start anew."
         )
     if state.step > steps:
-        raise UsageError(f"The state is that after step {state.step}, and the run has {steps}; give it more steps.")
+        raise UsageError(
+            f"A state up to step {steps}, the last of the run, is expected, got one after step {state.step}; "
+            "give the run more steps."
+        )
 
 
 def joined(earlier: Series, later: Series) -> Series:
-    """The values of a series that a restored state has, and those found since."""
+    """The values of a series in a restored state, followed by later ones."""
     return Series(later.steps, np.concatenate([earlier.values, later.values[len(earlier.values) :]]))
 
 
 def other_version(state: State) -> tuple[str, ...]:
-    """The sentence about a state that another version kept; nothing of one that this version did."""
-    sentence = f"The state that the run goes on from was kept by peergrid {state.version}, this is {VERSION}."
+    """A note about a state that another version wrote; none for this version."""
+    sentence = f"The run continues from a state written by peergrid {state.version}; this is {VERSION}."
     return () if state.version == VERSION else (sentence,)

@@ -1,4 +1,4 @@
-"""The fields of a run as files, written by every process for itself: nobody holds a whole array."""
+"""The fields of a run as files, to which every process writes its part: no process holds a whole array."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from peergrid.simulate import Simulation
 
 
 def save(simulation: Simulation, path: Path | str) -> None:
-    """Write the fields that change to an HDF5 file, one dataset each; all ranks call it.
+    """Write the state fields to an HDF5 file, one dataset each; all ranks call it.
 
-    Every rank writes what its devices own into a file of its own beside it (`name.0.h5`, `name.1.h5`, …); the one at
-    `path` shows them as whole arrays (virtual datasets): move them together. Raises UsageError where they cannot be
+    Every rank writes the cells of its devices into a file of its own next to it (`name.0.h5`, `name.1.h5`, …); the one
+    at `path` joins them to whole arrays (virtual datasets), so move them together. Raises UsageError if they cannot be
     written.
     """
     import h5py  # a program that saves nothing needs none

@@ -1,4 +1,4 @@
-"""The source of the kernels that a run compiles, for people to read; needs neither a compiler nor a GPU."""
+"""The source of the kernels that a run compiles, for reading; without a compiler or a GPU."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def source_of(
     strategy: StrategyName | None = None,
     gpus: int | None = None,
 ) -> str:
-    """The kernels of a run: Python that Numba compiles, or CUDA C++, each text under what its kernels serve.
+    """The source of the kernels of a run: Python for Numba, or CUDA C++; a heading says what each kernel serves.
 
-    For CUDA alone: steps between exchanges (None: as many as one pass is worth), the strategy (None: `overlap`) and the
-    number of GPUs (None: as few as the strategy needs). Raises UsageError for arguments that the target does not have,
-    or where no kernel makes so many steps.
+    For CUDA alone: steps: between exchanges (None: chosen as in a run); strategy (None: `overlap`); gpus: their number
+    (None: the fewest that the strategy needs). Raises UsageError for arguments that the target does not have, or if no
+    kernel makes so many steps.
     """
     if target not in TARGETS:
         raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")

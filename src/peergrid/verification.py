@@ -1,6 +1,6 @@
-"""The proof of what a run carries out: schedules after all passes of their lowering, before both checkers.
+"""The proof of the schedules that a run executes, after all lowering passes, by both checkers.
 
-No device is asked: GPUs are those of a model, all of which reach each other.
+No device is used: GPUs are described by a model, and all of them access each other's memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from peergrid.stencil import Problem, Step, problem_of
 
 @dataclass(frozen=True)
 class Target:
-    """The devices that schedules are lowered for: so many virtual devices, which carry them out as they are, or GPUs.
+    """The devices for which schedules are lowered: GPUs, or virtual devices, which need no lowering.
 
     ordinals: the GPU of each device (empty: virtual devices); gpu: the model of all of them.
     """
@@ -37,7 +37,7 @@ class Target:
     gpu: GpuModel = H200
 
     def layout(self, problem: Problem, options: Options, *, even: bool = True) -> Layout:
-        """The memory of the devices; even: with slabs of one size on virtual devices, which GPUs never have."""
+        """The memory of the devices; even: with slabs of equal size on virtual devices, as GPUs never have them."""
         if even and not self.ordinals:
             return layout(problem, Partition.over(problem.grid, self.devices), options)
         from peergrid.codegen.cuda.choose.balance import balanced
@@ -47,7 +47,7 @@ class Target:
         return layout(problem, cut, options, split_at(problem, cut, None, self.gpu) if self.ordinals else ())
 
     def options(self, problem: Problem, strategy: StrategyName, depth: int, order: Order = "all") -> Options:
-        """The options of a run: on GPUs with passes as long as kernels make them."""
+        """The options of a run: on GPUs with as many steps per pass as kernels make."""
         if not self.ordinals:
             return Options(strategy, depth, order=order)
         from peergrid.codegen.cuda.choose.steps import block_of
@@ -56,7 +56,7 @@ class Target:
         return Options(strategy, depth, block=block, order=order)
 
     def passes(self, plan: Layout, schedule: Schedule) -> Chain:
-        """The passes that lead to what the devices carry out."""
+        """The lowering passes for the devices."""
         if not self.ordinals:
             return ()
         from peergrid.runtime.cuda.lowering.kernels import Kernels
@@ -70,7 +70,7 @@ class Target:
         )
 
     def lowered(self, plan: Layout, schedule: Schedule) -> Schedule:
-        """The schedule that the devices carry out."""
+        """The schedule that the devices execute."""
         return apply_passes(plan, schedule, self.passes(plan, schedule))
 
     def _crosses(self, source: int, target: int) -> bool:
@@ -78,7 +78,7 @@ class Target:
 
 
 def target_of(spec: str) -> Target:
-    """The target that 'cpu:4', 'cuda:0,1', 'cuda:0,0' or a count names; no device has to be there."""
+    """The target of 'cpu:4', 'cuda:0,1', 'cuda:0,0' or a count; the devices need not exist."""
     kind, _, rest = spec.rpartition(":")
     numbers = rest.split(",")
     if kind == "cuda" and all(number.isdigit() for number in numbers):
@@ -91,7 +91,7 @@ def target_of(spec: str) -> Target:
 
 
 def opinions(plan: Layout, iterations: tuple[Schedule, ...]) -> tuple[Iterator[Fault], Iterator[Fault]]:
-    """The faults that the static proof finds, and those of the replay; of many devices by what repeats."""
+    """The faults found by the static proof and by the replay; for many devices by windows of neighbours."""
     if plan.devices >= MANY:
         windows = tuple(kinds(plan, iterations))
         return objections_by_window(plan, iterations, windows), replayed_by_window(plan, iterations, windows)
@@ -101,10 +101,10 @@ def opinions(plan: Layout, iterations: tuple[Schedule, ...]) -> tuple[Iterator[F
 
 @dataclass(frozen=True)
 class Proof:
-    """The outcome for one way to run a problem.
+    """The outcome of a proof.
 
-    ops: operations of one iteration after all passes, which `passes` names in order; faults: a line for each distinct
-    conflict, with the order that would mend it; agreed: whether both checkers came to the same verdict.
+    ops: the operations of one iteration after all lowering passes; passes: the names of these; faults: a line for each
+    distinct fault, with the order that would mend it; agreed: both checkers came to the same verdict.
     """
 
     strategy: StrategyName
@@ -115,7 +115,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True where both checkers find the schedule right."""
+        """True if both checkers find no fault."""
         return not self.faults and self.agreed
 
 
@@ -127,10 +127,10 @@ def verify(
     depth: int = 1,
     order: Order = "all",
 ) -> Proof:
-    """Prove the schedule that a run of a problem repeats, as its devices carry it out.
+    """Prove that the schedule which a run repeats has no race, stale read or deadlock, as its devices execute it.
 
-    problem: or updates and stages in order; devices: 'cpu:4', or GPUs as in 'cuda:0,1', which need not be there.
-    Raises UsageError where the options cannot be.
+    problem: a `Problem`, or updates and stages in order; devices: 'cpu:4', or GPUs such as 'cuda:0,1', which need not
+    exist. Raises UsageError for options that are not valid.
     """
     problem, target = problem_of(problem), target_of(devices)
     options = target.options(problem, strategy, depth, order)

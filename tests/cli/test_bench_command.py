@@ -125,7 +125,7 @@ def test_the_end_says_what_is_fastest_and_whether_to_measure_again(call: Call) -
     calm, wild = replace(row, spread=0.1, gcells_per_s=2.0), replace(row, spread=0.3, gcells_per_s=1.0)
     assert not any("measure again" in line for line in advice([calm]))
     assert advice([wild, calm])[0] == "a: fastest on cpu:1 with --strategy serial --depth 1, 2 GCells/s."
-    assert advice([wild, calm])[-1].startswith("1 of 2 cases spread by more than 20%")
+    assert advice([wild, calm])[-1].startswith("The times of 1 of 2 cases vary by more than 20%")
 
 
 def test_the_table_shows_power_where_it_is_known(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,6 +212,6 @@ def test_a_machine_that_is_not_here_is_foretold(call: Call, tmp_path: Path, monk
     assert one["gcells_per_s"] == pytest.approx(8192**2 / one["seconds_per_step"] / 1e9)
     assert eight["efficiency"] == pytest.approx(eight["gcells_per_s"] / one["gcells_per_s"] / 8)
     assert 1 < one["seconds_per_step"] / eight["seconds_per_step"] < 8
-    assert "foretold, not measured" in call(*asked[:5], "1", "--only", "strong peer").out
-    assert call(*asked[:4], "--devices", "cpu:2").err.startswith("'--machine' foretells, without devices")
+    assert "predicted, not measured" in call(*asked[:5], "1", "--only", "strong peer").out
+    assert call(*asked[:4], "--devices", "cpu:2").err.startswith("'--machine' predicts and uses no devices")
     assert "each from 1 to the number of devices, here 8, got '9'" in call(*asked[:5], "9").err

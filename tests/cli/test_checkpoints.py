@@ -89,7 +89,7 @@ def test_what_the_folder_of_a_killed_run_is_good_for(call: Call, model: Path, tm
     model.write_text(LONG.replace("permittivity = 4.0", "permittivity = 5.0"))
     answer = call("run", model, "-o", "cut", "--resume")
     assert answer.code == 2
-    assert "is expected to be of the same problem, got another in field 'ca', field 'cb', field" in answer.err
+    assert "is expected to be of the same problem, but differs in field 'ca', field 'cb', field" in answer.err
     model.write_text(LONG.replace("snapshots = 10", "snapshots = 20"))
     answer = call("run", model, "-o", "cut", "--resume")
     assert answer.code == 2
@@ -101,7 +101,7 @@ def test_what_the_folder_of_a_killed_run_is_good_for(call: Call, model: Path, tm
     answer = call("run", model, "-o", "cut", "--resume", "--steps", "30")
     assert answer.code == 0
     assert answer.err.count("is expected to be a checkpoint, got ") == len(damaged) >= 2
-    assert "No checkpoint is in 'cut/checkpoints'; the run begins at its first step." in answer.err
+    assert "There is no checkpoint in 'cut/checkpoints'; the run starts at its first step." in answer.err
 
 
 def test_a_damaged_checkpoint_leaves_the_one_before(call: Call, model: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_disk_that_is_too_full_for_checkpoints_does_not_end_the_run(model: Pat
         cwd=tmp_path, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)),
     )  # fmt: skip
-    assert done.stderr.count("A checkpoint could not be written, and the run goes on without: Room to write") == 3
+    assert done.stderr.count("A checkpoint could not be written, and the run continues without it: Room to write") == 3
     assert '"steps": 30' in done.stdout or done.returncode == 2, "results may not fit either"
 
 

@@ -146,7 +146,7 @@ def test_the_command_lines_of_the_page_run(call: Call, tmp_path: Path, line: str
 
 WRONG = [
     (("-i", "x"), "After '--' a command with '{}' in place of the input is expected, got nothing;"),
-    (("--resume", "--log", "nowhere"), "'nowhere' should hold a farm to go on with, but has none; give its folder"),
+    (("--resume", "--log", "nowhere"), "'nowhere' should hold a farm to continue, but has none; name its folder"),
     (("-i", "x", "--", "true"), "is expected, got 'true'; such as: peergrid farm -i *.toml -- peergrid run {}."),
     (("-i", "x", "--", "no-such-program", "{}"), "'no-such-program' should be a program that can be run, but none"),
     (("--", "true", "{}"), "At least one input is expected, got none: name them with -i, or their file with --lines."),

@@ -54,7 +54,7 @@ def test_several_nodes_are_a_chain_over_their_network(call: Call, model: Path) -
     options = "plan", model, "--machine", "h200-x2", "--nodes", "2", "--network"
     near, far = (call(*options, network, "--json").json for network in ("5e-6,50e9", "5e-3,50e9"))
     assert near["devices"] == "4 × NVIDIA H200"
-    assert any("never measured" in note for note in near["notes"])
+    assert any("no run on several hosts was measured" in note for note in near["notes"])
     assert far["seconds"] > 10 * near["seconds"]
     assert far["depth"] == far["chain"]["depths"][0]["depth"] >= near["depth"]
     assert far["seconds"] == pytest.approx(far["chain"]["depths"][0]["seconds_per_step"] * far["steps"])
@@ -91,7 +91,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
         (("--nodes", "2"), "'--nodes' needs '--network"),
         (("--nodes", "0"), "'--nodes' takes a whole number above 0, got 0."),
         (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
-        (("--gpus", "2000"), "no more than 1,024 GPUs"),
+        (("--gpus", "2000"), "at most 1,024 GPUs"),
         (("--machine", "h200-x2", "--split", "3x1"), "makes 3 parts for 2 GPUs"),
     ],
 )
@@ -145,7 +145,7 @@ def test_input_files_of_gprmax_are_warned_of_as_by_a_run_and_have_a_precision(ca
 def test_what_a_file_says_itself_is_not_said_again(call: Call, model: Path, tmp_path: Path) -> None:
     for option, value, key in (("-n", 3, "the table [survey]"), ("--dtype", "float64", "grid.dtype")):
         answer = call("run", model, option, value)
-        sentence = f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.\n"
+        sentence = f"'{option}' is for input files of gprMax, got a model file; set {key} there.\n"
         assert (answer.code, answer.err) == (2, sentence)
     (tmp_path / "model.in").write_text(INPUT)
     assert call("run", "model.in", "--dtype", "double").err == "'--dtype' takes float32 or float64, got 'double'.\n"

@@ -144,7 +144,7 @@ def test_a_signal_ends_the_run_with_whole_files(model: Path, tmp_path: Path, num
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert f'"interrupted_by": "{number.name}"' in out
-    assert (f"No pictures are drawn: after {number.name}" in err) == hurried
+    assert (f"No pictures are drawn after {number.name}" in err) == hurried
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["results.h5", "snapshots.h5"]
     with h5py.File(tmp_path / "cut/results.h5") as file:
         steps = int(file.attrs["steps"])
@@ -160,7 +160,7 @@ def test_memory_that_runs_out_is_one_sentence(call: Call, model: Path, monkeypat
     answer = call("run", model, "--no-write", "--devices", "cpu:1")
     assert answer.code == 3
     assert answer.err.splitlines()[-1].startswith(
-        "The memory of this machine, or what this process may take of it, ran"
+        "This machine, or the limit set for this process, has too little memory"
     )
 
 

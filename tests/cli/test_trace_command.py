@@ -32,7 +32,7 @@ def test_what_is_foretold_stands_beside_what_was_measured(call: Call, model: Pat
     ).json
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
-    assert named == {0: "device 0", 1: "device 1", 2: "device 0, foretold", 3: "device 1, foretold"}
+    assert named == {0: "device 0", 1: "device 1", 2: "device 0, predicted", 3: "device 1, predicted"}
     bars = [event for event in events if event["ph"] == "X"]
     measured, foretold = (
         sorted((bar["pid"] % 2, bar["name"]) for bar in bars if bar["cat"] == "compute" and (bar["pid"] > 1) is beside)
@@ -51,4 +51,4 @@ def test_steps_are_positive(call: Call, model: Path) -> None:
 def test_a_timeline_of_too_many_steps_is_refused(call: Call, model: Path) -> None:
     answer = call("trace", model, "--steps", "65536")
     assert answer.code == 2
-    assert answer.err == "A timeline has at most 5,000 steps, so that it can be shown, got 65,536.\n"
+    assert answer.err == "A timeline has at most 5,000 steps, as viewers show no more, got 65,536.\n"

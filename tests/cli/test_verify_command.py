@@ -95,7 +95,7 @@ def test_text_says_the_same(call: Call, model: Path) -> None:
 def test_a_long_proof_says_how_far_it_is(call: Call, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["peergrid.cli.verify"], "LINE_EVERY", 0.0)
     arguments = ("verify", model, "--devices", 2, "--depth", 1, "--strategy", "peer")
-    assert call(*arguments).err.splitlines() == ["1 of 3 ways", "2 of 3 ways", "3 of 3 ways"]
+    assert call(*arguments).err.splitlines() == ["1 of 3 cases", "2 of 3 cases", "3 of 3 cases"]
     assert call(*arguments, "--json").err == ""
 
 

@@ -77,7 +77,7 @@ def test_the_memory_of_a_run_counts_poles_before_anything_is_rasterised(tmp_path
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("#fractal_box: 0 0 0 0.03 0.03 0.015 1.5 1 1 1 1 loam other 1", "to ask for two media"),
+        ("#fractal_box: 0 0 0 0.03 0.03 0.015 1.5 1 1 1 1 loam other 1", "to ask for at least two media"),
         ("#fractal_box: 0 0 0 0.03 0.03 0.015 1.5 1 1 1 4 loan other 1", "did you mean 'loam'?"),
         ("#fractal_box: 0 0 0.02 0.03 0.03 0.015 1.5 1 1 1 4 loam other 1", "lower to higher nodes"),
         ("#fractal_box: 0 0 0 0.03 0.03 0.015 1.5 1 1 1 4 loam other -1", "as word 14, got '-1'"),
@@ -227,7 +227,7 @@ def test_a_database_has_media_of_every_model(tmp_path: Path) -> None:
 def test_a_wall_takes_the_place_of_an_absorber(tmp_path: Path) -> None:
     walls = "#pml_cells: 5\n#symmetry_boundary: zmax pec\n#symmetry_boundary: x0 PEC\n"
     assert read(_file(tmp_path, SMALL + walls)).plan.thickness == {"x+": 5, "y-": 5, "y+": 5, "z-": 5}
-    with pytest.raises(UsageError, match="the wall that is carried out, got 'pmc'"):
+    with pytest.raises(UsageError, match="the only kind of wall that is supported, got 'pmc'"):
         read(_file(tmp_path, SMALL + "#symmetry_boundary: x0 pmc\n"))
 
 

@@ -113,9 +113,9 @@ def test_a_table_that_means_nothing_is_refused(tmp_path: Path, text: str, cases:
 
 def test_traces_are_refused_that_are_alike_or_leave_the_domain(tmp_path: Path) -> None:
     for text, traces, sentence in (
-        ("", 2, "2 traces are expected of a file with a line '#src_steps: …'"),
+        ("", 2, "A survey of 2 traces is expected to have a line '#src_steps: …'"),
         (STEPS, 9, "line 8: #hertzian_dipole is expected to lie within the domain"),
-        ("#study: gpr cases.csv\n", 2, "to make the traces of its table; leave out '-n'"),
+        ("#study: gpr cases.csv\n", 2, "are those of its table; leave out '-n'"),
     ):
         with pytest.raises(UsageError, match=sentence):
             read(_file(tmp_path, MODEL.format(*PLACES[0]) + text)).with_traces(traces)

@@ -132,7 +132,7 @@ def test_a_survey_by_steps_is_a_table(tmp_path: Path) -> None:
     assert one.survey == two.survey == Steps(3, (0.002, 0.0), (0.004, 0.0))
     digests = {run_survey(model, tmp_path / str(n), devices="cpu:1").sha256 for n, model in enumerate((one, two))}
     assert len(digests) == 1
-    with pytest.raises(UsageError, match="say it in the table"):
+    with pytest.raises(UsageError, match="set the table"):
         two.with_traces(2)
 
 
@@ -177,8 +177,8 @@ def test_the_command_writes_a_file_that_runs_from_another_folder(
         app(["convert", str(given), str(output)], standalone_mode=False)
     said = capsys.readouterr()
     assert said.out == 2 * f"wrote {output}\n"
-    assert "#src_steps moves nothing" in said.err
-    assert "#output_dir is passed over" in said.err
+    assert "#src_steps has no effect" in said.err
+    assert "#output_dir is ignored" in said.err
     model = modelfile.read(output)
     assert isinstance(model, InputModel)
     _assert_same(_both(given)[0].domain, model.domain)

@@ -130,7 +130,7 @@ def test_an_mp4_without_the_extra_is_one_sentence(tmp_path: Path, monkeypatch: p
     with pytest.raises(UsageError) as caught:
         animation(tmp_path / "a.mp4", built, sample(built, tmp_path))
     assert str(caught.value) == (
-        "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; install peergrid with "
+        "output.animation = 'mp4' needs imageio-ffmpeg, which is not installed; install peergrid with "
         "its extra 'mp4', such as pip install '.[mp4]' in its source folder, or use 'gif'."
     )
     assert not list(tmp_path.glob("*.mp4"))

@@ -84,7 +84,9 @@ def test_a_program_goes_on_where_another_ended(tmp_path: Path) -> None:
     assert result.sha256 == whole.sha256
     assert np.array_equal(result.traces["rx1.Ez"], whole.traces["rx1.Ez"])
     assert not (tmp_path / "checkpoints").exists()
-    with pytest.raises(UsageError, match=r"^Checkpoints lie in the folder of the results; give 'folder' too\.$"):
+    with pytest.raises(
+        UsageError, match=r"^Checkpoints are written to the folder of the results; give 'folder' too\.$"
+    ):
         run_model(model, resume=True)
 
 

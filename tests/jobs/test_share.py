@@ -46,7 +46,7 @@ def test_virtual_devices() -> None:
     assert fastest(BUILT, four, 1) == Share(4, 1)
     assert fastest(BUILT, four, 60, each=2) == Share(2, 2)
     for wrong in (0, 3, 8):
-        with pytest.raises(UsageError, match=r"^Devices for each trace are expected to divide 4, "):
+        with pytest.raises(UsageError, match=r"^The devices of each trace are expected to divide 4, "):
             fastest(BUILT, four, 60, each=wrong)
 
 

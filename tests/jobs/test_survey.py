@@ -230,15 +230,17 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     code, out, _ = call("run", "model.toml", "-o", "out", "--devices", "cpu:1", "--steps", "30", "--resume")
     assert (code, out.splitlines()[0].endswith(" steps, by an earlier run")) == (0, True)
     for option, sentence in {
-        "--no-write": "A survey keeps its traces in the folder of the results; leave out '--no-write'.\n",
-        "--checkpoint=5s": "A survey keeps each trace as soon as it is done; leave out '--checkpoint'.\n",
-        "--devices-per-trace=2": "Devices for each trace are expected to divide 1, the devices of the run, got 2; name "
+        "--no-write": "A survey writes its traces to the folder of the results; leave out '--no-write'.\n",
+        "--checkpoint=5s": "A survey writes each trace as soon as it is done; leave out '--checkpoint'.\n",
+        "--devices-per-trace=2": "The devices of each trace are expected to divide 1, the number of devices "
+        "of the run, "
+        "got 2; name "
         "another number.\n",
     }.items():
         code, _, said = call("run", "model.toml", "--devices", "cpu:1", option)
         assert (code, said) == (2, sentence)
     _, out, said = call("plan", "model.toml", "--devices", "cpu:1")
-    assert "note: The model has a survey of 2 traces; the figures are those of one on all devices.\n" in said
+    assert "note: The model has a survey of 2 traces; the figures are for one trace on all devices.\n" in said
 
 
 def test_the_example_shows_the_pipes(tmp_path: Path) -> None:

@@ -40,5 +40,5 @@ def test_an_error_of_a_piece_is_raised_here() -> None:
 
 
 def test_a_worker_that_ends_is_named() -> None:
-    with pytest.raises(DeviceFault, match=r"'cpu:1' ended with code 7; go on with '--resume'\.$"):
+    with pytest.raises(DeviceFault, match=r"'cpu:1' is expected .* but ended with code 7; continue with '--resume'\.$"):
         list(share_out(Squares(fatal=0), range(4), TWO, lambda: False))

@@ -196,5 +196,5 @@ def test_mistakes_are_answered_with_a_sentence() -> None:
         adjoint(propagator, RECEIVERS, np.zeros((3, 60)), SOURCES)
     fourth = Propagator(*CASES["matched surface"])
     shot = Shot(fourth, [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
-    with pytest.raises(UsageError, match="steps with time_order 2, got 4"):
+    with pytest.raises(UsageError, match="a scheme with time_order 2, got 4"):
         migrate(shot, np.zeros((12, 10)))

@@ -163,7 +163,7 @@ def test_a_flag_that_nobody_raises_is_an_error() -> None:
     schedule = schedule_of("peer", 2, 1)
     queue = Queue(0, "boundary", -1)
     stuck: Op = SignalWait(0, queue, Flag(0, "of nobody"), 1)
-    with pytest.raises(UsageError, match="waits for ever"):
+    with pytest.raises(UsageError, match="waits forever"):
         simulate(replace(schedule, ops=(*schedule.ops, stuck)), known(1e-5))
 
 

@@ -123,7 +123,7 @@ def test_closed_by_another_thread_the_run_ends_with_an_error() -> None:
             threading.Thread(target=executor.close).start()
 
     executor.kernel = closed_within  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="closed within its steps"):
+    with pytest.raises(UsageError, match="closed while it was stepping"):
         executor.execute(schedule, 10**6, 0)
 
 

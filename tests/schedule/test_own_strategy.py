@@ -38,7 +38,7 @@ def test_a_wrong_one_does_not_run() -> None:
 
 
 def test_names_that_are_taken_and_routes_that_are_none_are_refused() -> None:
-    with pytest.raises(UsageError, match="There is a strategy 'peer' already"):
+    with pytest.raises(UsageError, match="A new name of a strategy is expected, got 'peer'"):
         strategy("peer")
     with pytest.raises(UsageError, match="A route is one of copy, store, host, got 'post'"):
         strategy("by post", "post")  # type: ignore[arg-type]

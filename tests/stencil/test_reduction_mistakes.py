@@ -95,7 +95,7 @@ def assigning(u):  # type: ignore[no-untyped-def]
         ),
         (
             lambda: with_(lambda v: v[0, 0], Grid((3, 3)).field("v")),
-            f"All fields of a problem share one grid; 'v' lives on {Grid((3, 3))}.",
+            f"All fields of a problem share one grid; 'v' is on {Grid((3, 3))}.",
         ),
         (
             lambda: Problem.of(decay(U), reductions=[of(lambda u: u[0, 0], U)] * 2),  # type: ignore[list-item]

@@ -16,7 +16,7 @@ from peergrid.bench.suites import Metric
 NAMES: dict[Metric, tuple[str, float]] = {
     "gcells_per_s": ("GCells/s", 1.0),
     "seconds_per_step": ("µs per step", 1e6),
-    "efficiency": ("rate over that of as many single devices, %", 100.0),
+    "efficiency": ("parallel efficiency, %", 100.0),
 }
 SEVERAL = ", deep"  # at the end of series with several steps between exchanges
 WIDTH, HEIGHT = 4.5, 4.5  # inches of a panel
@@ -24,13 +24,13 @@ Line = tuple[list[int], list[float]]
 
 
 def draw(path: Path, title: str, metric: Metric, rows: Sequence[Measured]) -> None:
-    """Write a PNG."""
+    """Write the chart as a PNG file."""
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         chart(title, metric, rows).savefig(path)
 
 
 def chart(title: str, metric: Metric, rows: Sequence[Measured]) -> Figure:
-    """The figure; series that differ in their depth alone have one colour, and the best of each count has a star."""
+    """Make the figure; series that differ only in depth share a colour, and a star marks the best one of each count."""
     panels = list(dict.fromkeys(_panel(metric, row) for row in rows))
     lines = list(dict.fromkeys(_line(metric, row).removesuffix(SEVERAL) for row in rows))
     palette = mpl.colormaps["tab10" if len(lines) <= 10 else "tab20"](range(20)).tolist()
@@ -91,7 +91,7 @@ def _points(metric: Metric, rows: Sequence[Measured]) -> Line:
 
 
 def _panel(metric: Metric, row: Measured) -> str:
-    """The problem, where the series names it; of times of a step, which grids of different sizes do not share."""
+    """The panel of a series: by the problem in its name; of times of a step, also by the size of the grid."""
     problem, colon, _ = row.series.partition(": ")
     return problem if colon else row.base.removesuffix(SEVERAL) if metric == "seconds_per_step" else ""
 

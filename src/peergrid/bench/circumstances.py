@@ -18,7 +18,7 @@ PACKAGES = ("peergrid", "numpy", "numba", "cuda-core", "cuda-bindings", "nvidia-
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The place and time of a measurement; commit: '' where it is not known; absent packages are left out."""
+    """The machine, versions and time of a measurement; commit: '' if unknown; missing packages are left out."""
 
     command: str
     date: str
@@ -50,6 +50,6 @@ def about() -> Circumstances:
 
 
 def _asked(words: list[str]) -> list[str]:
-    """A command line without the folder for its results, which is nobody's business."""
+    """The command line without the folder of the results, which is private."""
     kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in ("-o", "--output")]
     return [word for word in kept if not re.match(r"-o|--output", word)]

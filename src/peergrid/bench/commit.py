@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def commit(root: Path = ROOT) -> str:
-    """The commit of the sources under `root`, '-dirty' where tracked ones differ from it; '' where nothing tells."""
+    """The commit of the sources under `root`, with '-dirty' if tracked files differ from it; '' if unknown."""
     archived = root / ".git_archival.txt"
     written = re.search(r"[0-9a-f]{40}", archived.read_text()) if archived.exists() else None
     if written:

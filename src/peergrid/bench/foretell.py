@@ -1,4 +1,4 @@
-"""Cases foretold: their rates on a machine that need not be here, from its figures alone."""
+"""Predict the rates of cases on a machine that need not be here, from its figures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from peergrid.schedule.layout import ROWS_PER_STEP
 class Foretold:
     """The rate of a case as predicted.
 
-    series, base, count, shape, options, gcells_per_s, efficiency: as in `Measured`; seconds_per_step: foretold;
-    host_seconds_per_step: what the busiest thread of the host issues.
+    series, base, count, shape, options, gcells_per_s, efficiency: as in `Measured`; seconds_per_step: predicted;
+    host_seconds_per_step: of the busiest thread of the host, which issues work.
     """
 
     series: str
@@ -32,7 +32,7 @@ class Foretold:
 
 
 def foretold(case: Case, machine: Machine) -> Foretold:
-    """A case on as many GPUs of a machine as it takes. Raises UsageError where no kernel makes its passes."""
+    """Predict a case on its number of GPUs of a machine. Raises UsageError if no kernel makes its passes."""
     problem = case.make()
     asked = Forecaster(problem, machine.with_gpus(case.count), case.count, case.norm)
     most = max(1, problem.grid.shape[0] // case.count // ROWS_PER_STEP)

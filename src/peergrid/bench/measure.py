@@ -1,4 +1,4 @@
-"""Cases measured: rates as the median of several samples after a warm-up; those of compared cases are interleaved."""
+"""Measure cases: the median of several samples after a warm-up; samples of compared cases are interleaved."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SUSTAINED_WARM_UP = 2.0  # seconds before its first sample: clocks have come dow
 class Case:
     """A measurement to be made.
 
-    series: the line of the chart it belongs to; count: how many of the devices; depth: 0 for what suits the problem;
-    base: the group of series among whose cases on one device the fastest is what the efficiency is counted from;
-    steps: of one sample, at least; norm: a field the norm of whose change is computed in every step;
+    series: its line in the chart; count: how many of the devices; depth: 0 to choose it for the problem; base: a group
+    of series; efficiency is relative to its fastest case on one device; steps: of one sample, at least; norm: a field;
+    the norm of its change is computed in every step;
     group: cases in a row with the same word are measured in interleaved samples and compared with the first of them;
-    sustained: measured for seconds on end, without rests, which shows what a machine keeps up; block: steps of a pass,
+    sustained: measured for seconds without pauses, at the clocks that the machine can sustain; block: steps of a pass,
     as in `Options`.
     """
 
@@ -59,11 +59,11 @@ class Measured:
     """The rates of a case, sample by sample.
 
     steps: of each sample; samples: seconds per step of each; seconds_per_step: their median; spread: their range over
-    the median; host_seconds_per_step: what issuing took of it (None where it is not known); of_copy: the share of the
-    copy bandwidth of all devices that one step per pass would take at this rate (None where that was not measured);
-    efficiency: the rate over that of as many single devices; against: the rate over that of the group's first case, the
-    median over the rounds; watts: the mean power of each distinct GPU of a case that is sustained (None where it is
-    not known, and for all others); foretold_seconds_per_step: as predicted for GPUs (None for virtual devices).
+    the median; host_seconds_per_step: of the host, to issue work (None: unknown); of_copy: the share of the copy
+    bandwidth of all devices that this rate would need at one step per pass (None: not measured); efficiency: the rate
+    over `count` times that of one device; against: the rate over that of the group's first case, the median over the
+    rounds; watts: the mean power of each GPU in a sustained case (None: unknown, or not sustained);
+    foretold_seconds_per_step: predicted for GPUs (None for virtual devices).
     """
 
     series: str
@@ -91,23 +91,23 @@ Row = TypeVar("Row", bound=Any)
 
 @dataclass(frozen=True)
 class Clock:
-    """The host's time, and how some of it passes."""
+    """The clock of the host, and a way to wait."""
 
     now: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
 
 
 def first(devices: Devices, count: int) -> Devices:
-    """The first so many devices."""
+    """The first `count` devices."""
     return Devices(devices.kind, devices.ordinals[:count])
 
 
 def measure(
     cases: Sequence[Case], devices: Devices, bandwidth: float | None, clock: Clock | None = None
 ) -> tuple[Measured, ...]:
-    """Carry out cases, sample by sample. bandwidth: of copies on one device, B/s; clock: the host's, or a made-up one.
+    """Run cases, sample by sample. bandwidth: of copies on one device, B/s; clock: the host's, or a fake one for tests.
 
-    Raises DoesNotFit where they need more memory than there is.
+    Raises DoesNotFit if they need more memory than there is.
     """
     with ExitStack() as stack:
         runs = [_Run(case, first(devices, case.count), stack, clock or Clock()) for case in cases]
@@ -119,13 +119,13 @@ def measure(
 
 
 def _against(row: Measured, other: Measured) -> float:
-    """The rate over another's, round by round: what slows a machine down for a while slows both."""
+    """The median of rate ratios in each round, so that temporary slowdowns of the machine affect both cases."""
     shares = (theirs / mine for mine, theirs in zip(row.samples, other.samples, strict=True))
     return median(shares) * prod(row.shape) / prod(other.shape)
 
 
 def with_efficiency(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows, measured or foretold, with their rates over that of as many of their group's fastest single device."""
+    """The rows, measured or predicted, with their efficiency relative to the group's fastest single device."""
     every = tuple(rows)
     single: dict[str, float] = {}
     for row in every:
@@ -138,7 +138,7 @@ def with_efficiency(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 class _Run:
-    """A case on its devices, warmed up for samples of a length that suits it."""
+    """A case on its devices after warm-up, with the number of steps of its samples."""
 
     def __init__(self, case: Case, devices: Devices, stack: ExitStack, clock: Clock) -> None:
         self._case, self._devices, self._clock, problem = case, devices, clock, case.make()
@@ -167,7 +167,7 @@ class _Run:
         self._seconds = self.steps * self._samples[-1][0]
 
     def _warm_up(self, most: int) -> float:
-        """Seconds of the last of some samples: what is made once for so many steps, such as graphs, is made now.
+        """The seconds of the last warm-up sample; graphs, which are made once for a number of steps, are made now.
 
         Of a case that is sustained several are carried out, until clocks have come down.
         """
@@ -218,7 +218,7 @@ class _Run:
         return seconds_per_step(self._simulation.problem, self._devices, self._simulation.options, norm=case.norm)
 
     def _advance(self, steps: int) -> tuple[float, float | None]:
-        """Seconds of a step, and of the host for a step, over so many."""
+        """Make some steps; the seconds of a step, and those of the host per step."""
         host = self._simulation.host_seconds
         started = self._clock.now()
         self._simulation.run(steps)

@@ -1,4 +1,4 @@
-"""Stencils as a user writes them, beside the same thing shipped with peergrid: they must run equally fast."""
+"""Stencils as a user writes them, compared with the same ones in peergrid: they must run equally fast."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def _loss(grid: Grid) -> Any:
 
 
 def forget() -> None:
-    """Give back the memory of the last problems."""
+    """Free the memory of the last problems."""
     for made in (own_heat, own_average, own_waves, shipped_waves):
         made.cache_clear()

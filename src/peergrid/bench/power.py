@@ -1,4 +1,4 @@
-"""The power of GPUs at sustained work, from NVML's counters of energy."""
+"""The power of GPUs under sustained load, from the energy counters of NVML."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ Reading = tuple[float, tuple[float, ...]]
 
 
 class PowerMeter:
-    """The mean power of some GPUs since a moment, where NVML tells what they take.
+    """The mean power of some GPUs over a time, if NVML gives their energy.
 
-    The counters of H200s move every 0.1 s: over some seconds the mean is good to a per cent or two, over a short sample
-    it is not.
+    H200s update their counters every 0.1 s: a mean over some seconds is accurate to one or two per cent.
     """
 
     def __init__(self, management: Any, gpus: dict[str, Any], now: Callable[[], float]) -> None:
-        """gpus: NVML's handles by the names of the GPUs; none: nothing is read."""
+        """gpus: NVML's handles by the names of the GPUs; without any, nothing is read."""
         self._management, self._gpus, self._now = management, gpus, now
         self._first: Reading | None = None
 
     @classmethod
     @contextmanager
     def open(cls, devices: Devices, now: Callable[[], float]) -> Iterator[PowerMeter]:
-        """A meter of the distinct GPUs among the devices; NVML is let go at the end."""
+        """A meter of the GPUs among the devices, each once; NVML is shut down at the end."""
         if devices.kind != "cuda":
             yield cls(None, {}, now)
             return
@@ -38,18 +37,18 @@ class PowerMeter:
             yield cls(management, nvml.of_ordinals(management, devices.ordinals), now)
 
     def begin(self) -> None:
-        """Count from here."""
+        """Start the measurement."""
         self._first = self._read()
 
     def watts(self) -> tuple[float, ...] | None:
-        """The mean power of each GPU from the beginning until now; None where NVML does not say or no time passed."""
+        """The mean power of each GPU from the beginning until now; None if NVML does not tell it, or no time passed."""
         first, last = self._first, self._read()
         if first is None or last is None or last[0] == first[0]:
             return None
         return tuple((now - then) / (last[0] - first[0]) for then, now in zip(first[1], last[1], strict=True))
 
     def notes(self, watts: tuple[float, ...] | None) -> tuple[str, ...]:
-        """A sentence for each GPU that drew as much as its limit of power allows."""
+        """A sentence for each GPU that reached its power limit."""
         said = []
         for drawn, (name, handle) in zip(watts or (), self._gpus.items(), strict=False):
             limit = nvml.attempt(self._management, 0, "nvmlDeviceGetEnforcedPowerLimit", handle) / 1000

@@ -1,4 +1,4 @@
-"""The problems that are measured. Fields start from noise: zeros would flatter the hardware, which they cost less."""
+"""The benchmark problems. Fields start from noise, as hardware computes faster with zeros."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATTERN = 1 << 20  # numbers after which noise repeats
 
 
 def noise(shape: Sequence[int], seed: int, dtype: Dtype = "float32") -> Array:
-    """Random numbers in [-0.5, 0.5), of single precision in whatever type."""
+    """Random numbers in [-0.5, 0.5) with the precision of float32, in any type."""
     return np.resize(_pattern(seed), tuple(shape)).astype(dtype, copy=False)
 
 

@@ -43,7 +43,9 @@ class Suite:
 
 
 def ladder(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Every strategy on 1 to all devices: radar wide and tall, and Jacobi; one step per exchange, and several."""
+    """Every strategy on one to all devices: radar on a wide and on a tall grid, and Jacobi; one step per exchange, or
+    several.
+    """
     n, steps = size.ladder, 8 * size.steps
     problems = {
         "radar, wide": partial(radar, n, 2 * n, steps),
@@ -61,7 +63,7 @@ def ladder(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def laplace(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """One grid on more and more devices and a grid that grows with them, both also sustained; and one step per pass."""
+    """Strong and weak scaling of Jacobi, also sustained, and with one step per pass."""
     n = size.jacobi
     strong = partial(jacobi, n, n)
     strategies: tuple[StrategyName, ...] = ("overlap", "graph", "peer")
@@ -96,7 +98,7 @@ def fdtd(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def small(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Grids so small that waiting costs most: one of fixed size, and one of a fixed size per device."""
+    """Small grids, where latency dominates: one of fixed size, and one of a fixed size per device."""
     whole, each = size.small
     strategies: tuple[StrategyName, ...] = ("async", "overlap", "graph", "peer", "persistent")
     for depth, said in ((0, ", deep"), (1, "")):
@@ -113,7 +115,7 @@ def small(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
 
 
 def own(size: Size, counts: tuple[int, ...]) -> Iterator[Case]:
-    """Stencils of a user beside the same ones shipped with peergrid, in interleaved samples."""
+    """Stencils of a user compared with the same ones in peergrid, in interleaved samples."""
     n = size.own
     made: dict[str, tuple[Callable[[], Problem], ...]] = {
         "heat": (partial(jacobi, n, n), partial(own_average, n, n), partial(own_heat, n, n)),
@@ -134,5 +136,5 @@ SUITES: dict[str, Suite] = {
     "jacobi": Suite("Jacobi", "gcells_per_s", laplace),
     "fdtd": Suite("Radar", "gcells_per_s", fdtd),
     "small": Suite("Small grids", "seconds_per_step", small),
-    "own": Suite("Stencils of one's own beside what is shipped", "gcells_per_s", own),
+    "own": Suite("Custom stencils compared with shipped models", "gcells_per_s", own),
 }

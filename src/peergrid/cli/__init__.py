@@ -28,14 +28,14 @@ from peergrid.errors import DoesNotFit, PeergridError, UsageError
 from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, let_first_tell, require_alone
 
 OUT_OF_MEMORY = (
-    "The memory of this machine, or what this process may take of it, ran out: use fewer devices, fewer steps or a "
+    "This machine, or the limit set for this process, has too little memory: use fewer devices, fewer steps or a "
     "coarser grid."
 )
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"peergrid {__version__}")
         raise typer.Exit
@@ -45,7 +45,7 @@ def _say_version(wanted: bool) -> None:
 def peergrid(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     """Stencil computations, such as waves and radar, on all processor cores or NVIDIA GPUs of a machine."""
@@ -92,7 +92,7 @@ def main() -> None:
         _refuse(OUT_OF_MEMORY, DoesNotFit.exit_code)
     except OSError as error:  # of standard output: files that a command writes have sentences of their own
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-        _refuse(f"What was found could not be written: {error.strerror or error}.", UsageError.exit_code)
+        _refuse(f"The output could not be written: {error.strerror or error}.", UsageError.exit_code)
 
 
 def _refuse(sentence: str, code: int) -> None:

@@ -34,7 +34,7 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(SUITES)}.")],
     devices: DeviceSpec = "auto",
     counts: Annotated[
-        str | None, typer.Option("--counts", metavar="N,...", help="Only on so many of the devices, such as 1,8.")
+        str | None, typer.Option("--counts", metavar="N,...", help="Device counts to measure, such as 1,8.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.json and NAME.png here.")
@@ -42,11 +42,11 @@ def bench(
     only: Annotated[str, typer.Option("--only", metavar="WORD", help="Only series with this word in their name.")] = "",
     machine: Annotated[
         str | None,
-        typer.Option("--machine", metavar="FILE|NAME", help="Foretell: a profile, or h200-x8; no device needed."),
+        typer.Option("--machine", metavar="FILE|NAME", help="Predict for this machine: a profile, or h200-x8."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure known problems on 1, 2, 4, … devices, or on as many as '--counts' names."""
+    """Measure a suite of problems on 1, 2, 4, … devices, or on the counts of '--counts'."""
     if name not in SUITES:
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     if machine is not None:
@@ -94,8 +94,8 @@ def advice(rows: Sequence[Measured]) -> list[str]:
     unsteady = sum(row.spread > UNSTEADY for row in rows)
     if unsteady:
         found.append(
-            f"{unsteady} of {len(rows)} cases spread by more than {UNSTEADY:.0%}: other work had a share of the "
-            "machine, so measure again when it is quiet before concluding anything."
+            f"The times of {unsteady} of {len(rows)} cases vary by more than {UNSTEADY:.0%}: another program probably "
+            "used the machine, so measure again when it is idle."
         )
     return found
 
@@ -122,7 +122,7 @@ def counts_named(text: str, devices: int) -> tuple[int, ...]:
 
 
 def _cases(name: str, size: Size, counts: tuple[int, ...], only: str) -> list[Case]:
-    """The cases of a suite on so many devices, of series with a word in their name. Raises UsageError without any."""
+    """The cases of a suite with a device count of `counts` and `only` in the name of their series."""
     found = [case for case in SUITES[name].cases(size, counts) if case.count in counts and only in case.series]
     if not found:
         raise UsageError(
@@ -135,12 +135,12 @@ def _cases(name: str, size: Size, counts: tuple[int, ...], only: str) -> list[Ca
 def _foretell(
     name: str, place: str, devices: str, counts: str | None, output: Path | None, only: str, *, as_json: bool
 ) -> None:
-    """The same suite on paper, for a machine that need not be here: a table, and NAME-foretold.json."""
+    """Predict the suite for a machine that need not be here: a table, and NAME-foretold.json."""
     from peergrid.bench.foretell import foretold  # takes compilers along, which are slow to come
     from peergrid.predict.profiles import machine_at
 
     if devices != "auto":
-        raise UsageError(f"'--machine' foretells, without devices; leave '--devices {devices}' out, or measure there.")
+        raise UsageError(f"'--machine' predicts and uses no devices; leave out '--devices {devices}', or '--machine'.")
     machine = machine_at(place)
     asked = counts_of(machine.gpus) if counts is None else counts_named(counts, machine.gpus)
     cases = _cases(name, LARGE, asked, only)
@@ -155,7 +155,7 @@ def _foretell(
     if as_json:
         typer.echo(_text(given, rows))
         return
-    title = f"{SUITES[name].title} on machine '{machine.name}', foretold, not measured"
+    title = f"{SUITES[name].title} on machine '{machine.name}', predicted, not measured"
     table = Table(title=title, title_justify="left")
     table.add_column("case", no_wrap=True)
     for head in ("GPUs", "grid", "depth", "µs per step", "GCells/s", "efficiency", "host µs"):
@@ -170,7 +170,7 @@ def _foretell(
 def _rows(
     cases: list[Case], devices: Devices, bandwidth: float | None, console: Console
 ) -> Iterator[tuple[Measured, ...]]:
-    """The measured cases; those that need more memory than there is are passed over, and said so.
+    """The measured cases; those that need more memory than there is are left out, with a line on standard error.
 
     Raises DoesNotFit where none has room.
     """
@@ -189,14 +189,14 @@ def _rows(
 
 
 def _groups(cases: list[Case]) -> Iterator[list[Case]]:
-    """Cases that are measured together."""
+    """Group the cases that are measured together."""
     numbered = enumerate(cases)
     for _, group in groupby(numbered, key=lambda item: item[1].group or item[0]):
         yield [case for _, case in group]
 
 
 def _write(path: Path, found: dict[str, Any], rows: Sequence[Any]) -> None:
-    """Replace the file by what is known so far."""
+    """Replace the file by the results so far."""
     with replacing(path) as partial:
         partial.write_text(_text(found, rows) + "\n")
 
@@ -221,7 +221,7 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
     table.add_column("case", no_wrap=True)
     heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
     told = any(row.foretold_seconds_per_step for row in rows)
-    given = {"against first": compared, "foretold": told, "W per GPU": powers, "notes": bool(noted)}
+    given = {"against first": compared, "predicted": told, "W per GPU": powers, "notes": bool(noted)}
     for head in (*heads, *(head for head, there in given.items() if there)):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
@@ -251,7 +251,7 @@ def _depth(options: Options) -> str:
 
 
 def _error(row: Measured) -> str:
-    """By which share of it the forecast differs from the measured time."""
+    """The relative error of the predicted time."""
     told = row.foretold_seconds_per_step
     return "–" if told is None else f"{told / row.seconds_per_step - 1:+.1%}"
 

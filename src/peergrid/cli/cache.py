@@ -13,7 +13,9 @@ from peergrid.machine.units import size
 
 
 def cache(
-    wipe: Annotated[bool, typer.Option("--clear", help="Remove the compiled code; runs compile anew.")] = False,
+    wipe: Annotated[
+        bool, typer.Option("--clear", help="Remove the compiled code; the next run compiles again.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Show the compiled code that is kept between runs, or remove it."""

@@ -29,25 +29,27 @@ from peergrid.schedule.strategies import STRATEGIES
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
 Traces = Annotated[
-    int | None, typer.Option("-n", "--traces", metavar="N", help="Of a survey of an input file of gprMax.")
+    int | None, typer.Option("-n", "--traces", metavar="N", help="Traces of a survey (gprMax input files).")
 ]
 Precision = Annotated[
-    str | None, typer.Option("--dtype", metavar="NAME", help="float32 or float64, of an input file of gprMax.")
+    str | None, typer.Option("--dtype", metavar="NAME", help="float32 or float64 (gprMax input files).")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
 
 
 @dataclass(frozen=True)
 class CommandLineOptions:
-    """The options of the command line that arrange a run, one for each field; 'auto' leaves it to the model file,
-    and what that leaves open to the machine.
+    """The options of the command line that arrange a run, one for each field; 'auto' takes the value of the model file,
+    and if that is 'auto' too, one chosen for the machine.
     """
 
     devices: DeviceSpec = "auto"
     strategy: Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"{', '.join(STRATEGIES)}, or auto.")] = (
         "auto"
     )
-    depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two exchanges, or auto.")] = "auto"
+    depth: Annotated[str, typer.Option("--depth", metavar="R", help="Steps between two halo exchanges, or auto.")] = (
+        "auto"
+    )
     order: Annotated[str, typer.Option("--order", metavar="NAME", help="left-right, pairwise, all, or auto.")] = "auto"
     route: Annotated[str, typer.Option("--route", metavar="NAME", help=f"{', '.join(ROUTES)}, or auto.")] = "auto"
     split: Annotated[
@@ -55,10 +57,10 @@ class CommandLineOptions:
     ] = "auto"
 
     def requested(self, model: Model, *, writing: bool = True, elsewhere: bool = False) -> RequestedOptions:
-        """The options on this line, or else in the model file; writing: whether the run leaves results; elsewhere:
-        whether it is one of a machine that is not here.
+        """The options of the command line, or else of the model file; writing: the run writes results; elsewhere: the
+        run is one on a machine that is not here.
 
-        Raises UsageError where it makes no sense, DoesNotFit where the devices have too little memory in any case.
+        Raises UsageError for options that are not valid, DoesNotFit if the devices have too little memory under any.
         """
         given: RunSpec = model.run
         spec, comm = given.devices if self.devices == "auto" else self.devices, world()
@@ -83,7 +85,9 @@ class CommandLineOptions:
 
 
 def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = True) -> Model:
-    """The model with what its file leaves open. Raises UsageError where that means nothing, or the file says it."""
+    """The model with options that gprMax input files leave open. Raises UsageError if one is not valid, or is set in
+    the file.
+    """
     given = {
         "-n": ("the table [survey]", traces is not None),
         "--dtype": ("grid.dtype", dtype is not None),
@@ -92,7 +96,7 @@ def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = Tr
     if not isinstance(model, OpenModel):
         for option, (key, asked) in given.items():
             if asked:
-                raise UsageError(f"'{option}' is expected with an input file of gprMax, got another; say it in {key}.")
+                raise UsageError(f"'{option}' is for input files of gprMax, got a model file; set {key} there.")
         return model
     if not drawn:
         model = model.without_pictures()
@@ -108,7 +112,7 @@ def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = Tr
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `arguments` is an option on the command line for each field of `CommandLineOptions`."""
+    """Replace the parameter `arguments` of a command by an option for each field of `CommandLineOptions`."""
     kinds = get_type_hints(CommandLineOptions, include_extras=True)
     names = [field.name for field in fields(CommandLineOptions)]
     options = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default="auto", annotation=kinds[n]) for n in names]
@@ -129,7 +133,7 @@ def arranging(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _split(spec: str, axes: int) -> Index | None:
-    """Parts along each axis; None leaves the choice to the partition."""
+    """Parts along each axis; None for the default partition."""
     if spec == "auto":
         return None
     parts = tuple(_whole("--split", part) for part in spec.lower().replace("×", "x").split("x"))

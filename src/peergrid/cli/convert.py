@@ -18,18 +18,20 @@ START = "# Written by 'peergrid convert' from"
 
 
 def convert(
-    given: Annotated[Path, typer.Argument(metavar="MODEL.in", help="An input file of gprMax.")],
+    given: Annotated[Path, typer.Argument(metavar="MODEL.in", help="A gprMax input file.")],
     output: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file to write.")],
     traces: Traces = None,
     dtype: Precision = None,
 ) -> None:
-    """Write an input file of gprMax as a model file; both give the same results, bit by bit."""
+    """Convert a gprMax input file to a model file; both give the same results, bit for bit."""
     if given.suffix.lower() == ".toml" or output.suffix.lower() != ".toml":
-        raise UsageError(f"A file .in and a new one .toml are expected, got '{given.name}' and '{output.name}'.")
+        raise UsageError(
+            f"An input file (.in) and a new .toml file are expected, got '{given.name}' and '{output.name}'."
+        )
     guard(output, "model file of 'peergrid convert'", START)
     model = opened(read(given), traces, dtype)
     if not isinstance(model, ForeignModel):
-        raise UsageError(f"'{given.name}' is expected to be an input file of gprMax, got another.")
+        raise UsageError(f"'{given.name}' is expected to be an input file of gprMax, got a file of another kind.")
     text, notes = model.written(output.parent)
     with replacing(output) as partial:
         partial.write_text(f"{START} {given.name}\n\n{text}", encoding="utf-8")

@@ -15,12 +15,14 @@ PLACES = (PACKAGE / "docs", PACKAGE.parents[1] / "docs")  # in an installed pack
 
 
 def docs(
-    page: Annotated[str | None, typer.Argument(metavar="PAGE", help="Which one to print, such as model-files.")] = None,
+    page: Annotated[
+        str | None, typer.Argument(metavar="PAGE", help="The document to print, such as model-files.")
+    ] = None,
 ) -> None:
     """List the documents of this version, or print one."""
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
-        raise UsageError("The documents are expected beside the package, and are not there; install peergrid anew.")
+        raise UsageError("The documents are expected in the installed package and are missing; install peergrid again.")
     pages = {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.md"))}
     if page is None:
         typer.echo(f"in {folder}")
@@ -31,4 +33,4 @@ def docs(
     else:
         near = get_close_matches(page, pages, 1)
         hint = f"did you mean '{near[0]}'?" if near else "see 'peergrid docs'."
-        raise UsageError(f"A document is expected, got '{page}'; {hint}")
+        raise UsageError(f"The name of a document is expected, got '{page}'; {hint}")

@@ -27,7 +27,7 @@ SHOWN = 5  # failed jobs that the last sentence names
 
 
 class FarmCommand(TyperCommand):
-    """A command line whose words after the first '--' are another program's."""
+    """A command line in which the words after the first '--' belong to another program."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # a subclass of theirs
         """Keep the words after '--' for `farm`, the others are parsed as usual."""
@@ -61,21 +61,25 @@ def farm(
     ] = None,
     lines: Annotated[
         Path | None,
-        typer.Option("--lines", metavar="FILE", help="A file with an input a line; '-' (or no input): standard input."),
+        typer.Option(
+            "--lines", metavar="FILE", help="A file with one input per line; '-' (or no input): standard input."
+        ),
     ] = None,
     slots: Annotated[
         str, typer.Option("--slots", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0+1,2+3 or cuda:nvlink.")
     ] = "auto",
     log: Annotated[Path, typer.Option("--log", metavar="DIR", help="Folder for logs and exit codes.")] = Path("farm"),
-    retries: Annotated[int, typer.Option("--retries", metavar="N", min=0, help="More attempts where a job fails.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the farm in the folder.")] = False,
+    retries: Annotated[
+        int, typer.Option("--retries", metavar="N", min=0, help="How often a failed job is tried again.")
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the farm in the folder of --log.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a command over many inputs: peergrid farm -i *.toml -- peergrid run {} -o out/{stem}."""
     folder, places = FarmFolder(log), parse_slots(slots)
     earlier = folder.earlier() if resume else None
     if resume and earlier is None and not context.meta[COMMAND]:
-        raise UsageError(f"'{log}' should hold a farm to go on with, but has none; give its folder by --log.")
+        raise UsageError(f"'{log}' should hold a farm to continue, but has none; name its folder by --log.")
     command = tuple(context.meta[COMMAND]) or tuple(earlier["command"] if earlier else ())
     given = _inputs([*(inputs or []), *(more or [])], lines, needed=earlier is None)
     jobs = make_jobs(command, given or (earlier["inputs"] if earlier else ()))
@@ -104,7 +108,9 @@ def farm(
 
 
 def _inputs(named: list[str], lines: Path | None, needed: bool) -> list[str]:
-    """The inputs of the command line, then those of a file; of standard input where there are none but needed."""
+    """The inputs of the command line, then those of a file; those of standard input if there are no others and some are
+    needed.
+    """
     if lines is None and (named or not needed or sys.stdin.isatty()):
         return named
     return [*named, *read_lines(sys.stdin if lines is None or str(lines) == "-" else lines)]
@@ -118,10 +124,10 @@ def _carry_out(
     retries: int,
     stop: StopRequest,
 ) -> tuple[JobQueue, int]:
-    """Run what an earlier farm left. Returns the queue at the end, and the number of jobs that were done before."""
+    """Run the jobs that an earlier farm left. Returns the queue at the end, and the number of jobs done earlier."""
     there, strays = adopted(before, slots)
     if strays:
-        tell([f"{len(strays)} jobs of the earlier farm still run on slots that this one has not; waiting for them."])
+        tell([f"{len(strays)} jobs of the earlier farm still run on other job slots; waiting for them."])
         while not stop and any(folder.runs(job) for job in strays):
             time.sleep(LOOK_EVERY)
         before = folder.left(jobs)
@@ -132,7 +138,7 @@ def _carry_out(
 
 
 class Progress:
-    """A line on standard error: on a terminal always the newest, elsewhere one now and then."""
+    """Progress on standard error: on a terminal one line that changes, elsewhere a line now and then."""
 
     def __init__(self, jobs: int, done_before: int) -> None:
         self._jobs, self._before = jobs, done_before
@@ -154,7 +160,7 @@ class Progress:
         words += [f"{len(queue.failed)} failed"] * bool(queue.failed)
         if rate:
             words.append(f"{rate:.3g} jobs/s, {(len(queue.waiting) + queue.busy) / rate:.0f} s left")
-        return ", ".join(words) + ("; stopping when these have ended" if queue.draining else "")
+        return ", ".join(words) + ("; stopping when the running jobs have ended" if queue.draining else "")
 
 
 def _failure(job: Job, folder: FarmFolder) -> dict[str, str | int | None]:
@@ -164,7 +170,7 @@ def _failure(job: Job, folder: FarmFolder) -> dict[str, str | int | None]:
 
 def _text(found: FarmSummary) -> str:
     words = [f"{found.done} of {found.jobs} jobs done in {found.seconds:.1f} s on {len(found.slots)} job slots"]
-    words += [f"{found.done_before} of them before"] * bool(found.done_before)
+    words += [f"{found.done_before} of them earlier"] * bool(found.done_before)
     words += [f"{len(found.failed)} failed"] * bool(found.failed)
     words += [f"{found.left} left for --resume"] * bool(found.left)
     return ", ".join(words) + f"; logs are in '{found.log}'."

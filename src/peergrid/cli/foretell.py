@@ -1,4 +1,4 @@
-"""`peergrid plan` for a machine that is not here: from its figures alone, without a device."""
+"""`peergrid plan --machine`: a plan for a machine that is not here, predicted from its figures, without a device."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ BEST = 5  # arrangements that are shown
 
 @dataclass(frozen=True)
 class Way:
-    """An arrangement with what is foretold of it; times of a step in seconds.
+    """Options of a run and their predicted times, in seconds of a step.
 
-    route: of all halos between GPUs (null: of each that which costs least); order: of the exchange; split: parts along
-    each axis; boundary, interior, exchange: of the busiest device, whatever hides behind what.
+    route: of all halos between GPUs (null: the cheapest one for each); order: of the exchange; split: parts along each
+    axis; boundary, interior, exchange: of the busiest device, overlapped or not.
     """
 
     strategy: str
@@ -60,8 +60,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Depth:
-    """A number of steps between exchanges on many GPUs; slower: times as long as a step takes where the network is as
-    fast as the links of a host.
+    """The prediction for one depth on many GPUs. slower: the time of a step relative to that with a network as fast as
+    the links of a host.
     """
 
     depth: int
@@ -71,10 +71,10 @@ class Depth:
 
 @dataclass(frozen=True)
 class Chain:
-    """The forecast for more GPUs than one host has, or than are simulated one by one: a chain of alike slabs.
+    """The forecast for more GPUs than one host has, or than are simulated one by one: a row of equal slabs.
 
-    depths: what was compared, the fastest first; rows: the fewest of a GPU that hide the network with the first, to
-    within a factor of two (null: this grid has too few, or there is no network).
+    depths: the depths compared, the fastest first; rows: the fewest rows of a GPU that hide the network with the first
+    depth, within a factor of two (null: this grid has too few, or there is no network).
     """
 
     depths: tuple[Depth, ...]
@@ -83,11 +83,11 @@ class Chain:
 
 @dataclass(frozen=True)
 class Foretold:
-    """The object of `plan --machine`: like `Plan` of devices that are here, and beside it:
+    """The object of `plan --machine`: the fields of `Plan`, and
 
-    measured: whether the machine's figures were; gpus_needed: the fewest that have the memory (null: more than are
-    looked at); best: arrangements of the GPUs of one host; why: a sentence about the choice; chain: of many GPUs (null:
-    `best` has them all); scaling: the same arrangement on more and more GPUs.
+    measured: the figures of the machine are measured; gpus_needed: the fewest that have the memory (null: more than the
+    largest number considered); best: options for the GPUs of one host; why: the reason for the choice; chain: for many
+    GPUs (null: `best` has them all); scaling: the same options on growing numbers of GPUs.
     """
 
     model: str
@@ -116,7 +116,7 @@ class Foretold:
 
 
 def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -> Machine:
-    """The machine that is asked about. Raises UsageError where it makes no sense."""
+    """The machine of the options. Raises UsageError for options that are not valid."""
     found = machine_at(place)
     if gpus is not None and gpus < 1:
         raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
@@ -127,7 +127,7 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
             "'--nodes' needs '--network LATENCY,BANDWIDTH', such as 5e-6,50e9: seconds and bytes per second."
         )
     if nodes * (gpus or found.gpus) > MOST:
-        raise UsageError(f"'plan' looks at no more than {MOST:,} GPUs, got {nodes * (gpus or found.gpus):,}.")
+        raise UsageError(f"'plan' predicts for at most {MOST:,} GPUs, got {nodes * (gpus or found.gpus):,}; use fewer.")
     return found.with_gpus(gpus or found.gpus, nodes, None if network is None else _network(network))
 
 
@@ -136,7 +136,8 @@ def foretell(
 ) -> tuple[Foretold, dict[str, Any]]:
     """The plan of a model on a machine, and the timeline of an iteration in Chrome's format.
 
-    Raises DoesNotFit where no number of its GPUs has the memory."""
+    Raises DoesNotFit if no number of its GPUs has enough memory.
+    """
     problem, devices = built.problem, machine.gpus * machine.nodes
     split = None if requested.split is None else Partition(problem.grid, requested.split)
     if split is not None and split.devices != devices:
@@ -160,7 +161,7 @@ def foretell(
         parts = devices, *(1,) * (problem.grid.ndim - 1)
         rows = (problem.grid.shape[0] // devices,) * devices
         why = _why(found)
-        notes += (f"{devices:,} GPUs are simulated by a chain of alike slabs.",)
+        notes += (f"{devices:,} GPUs are predicted as a row of equal slabs.",)
     foretold = Foretold(
         model=name,
         shape=problem.grid.shape,
@@ -190,7 +191,7 @@ def foretell(
 
 
 def text(found: Foretold) -> str:
-    """The same for people."""
+    """The plan as text."""
     rows = {
         "model": found.model,
         "grid": f"{' × '.join(map(str, found.shape))} = {found.cells:,} cells, {found.dtype}",
@@ -221,14 +222,14 @@ def text(found: Foretold) -> str:
 
 
 def _best(asked: Forecaster, built: BuiltModel, requested: RequestedOptions) -> tuple[Forecast, ...]:
-    """The arrangements that are possible, the fastest first, those that fit before the others."""
+    """The possible options, those that fit into memory first, the fastest of them first."""
     strategies = tuple(STRATEGIES) if requested.strategy is None else (requested.strategy,)
     depths = _depths(requested, built)
     usual = Options(order=requested.order or "all", route=requested.route)
     orders = (requested.order,) if requested.order else tuple(ORDERS)
     found = ranked(asked, strategies, built.steps, depths, usual, orders)
     if not found:
-        raise UsageError("No kernel makes the steps that '--depth' asks for between exchanges; use fewer.")
+        raise UsageError(f"No kernel makes {requested.depth} steps between two exchanges; use a smaller '--depth'.")
     return tuple(sorted(found, key=lambda one: not fits(one, asked.machine)))
 
 
@@ -268,7 +269,7 @@ def _rows(partition: Partition) -> tuple[int, ...]:
 
 
 def _beside(way: Way, ways: Sequence[Way]) -> str:
-    """The route, the order and the split of an arrangement, those in which some differ."""
+    """The route, the order and the split, as far as they differ among the options shown."""
     told = {"route": way.route or "by cost", "order": way.order, "split": "×".join(map(str, way.split))}
     differs = [name for name in told if len({getattr(other, name) for other in ways}) > 1]
     return "".join(f"   {name} {told[name]}" for name in differs)
@@ -295,7 +296,7 @@ def _notes(machine: Machine) -> Iterator[str]:
     if not machine.measured:
         yield f"Machine '{machine.name}' was not measured: its figures are from its {machine.source}."
     if machine.nodes > 1:
-        yield "The network is as given: a run on several hosts was never measured (docs/clusters.md)."
+        yield "The figures of the network are those given; no run on several hosts was measured (docs/clusters.md)."
 
 
 def _network(text: str) -> Line:

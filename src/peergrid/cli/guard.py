@@ -1,4 +1,4 @@
-"""Refuse a model that cannot fit before any of its arrays exist."""
+"""Refuse a model that needs too much memory, before any array is allocated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from peergrid.runtime.fit import RESERVE, check_host_memory, free_memory, gibiby
 
 
 def check_model_memory(model: Model, devices: Devices, writing: bool) -> Memory:
-    """The memory of the host that a run of the model takes; writing: whether it leaves results.
+    """The host memory that a run of the model takes; writing: the run writes results.
 
-    Raises DoesNotFit where that exceeds what is free, or what the model needs at least exceeds what GPUs have free.
+    Raises DoesNotFit if the host, or the GPUs, have less memory free than the model needs at least.
     """
     needed, cells = model.memory(computing=devices.kind == "cpu", writing=writing), prod(model.shape)
     free, steps = free_memory(), needed.steps

@@ -31,7 +31,9 @@ def image(
     given: Annotated[Path, typer.Argument(metavar="IMAGE", help="A grey image of 8 or 16 bits: PNG or TIFF.")],
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help="The new value of a pixel x, such as 'x / 3'.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The new image.")],
-    devices: Annotated[str, typer.Option("--devices", metavar="SPEC", help="As of 'run'.")] = "auto",
+    devices: Annotated[
+        str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")
+    ] = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Change every pixel of a grey image by a formula, on all devices."""
@@ -54,6 +56,6 @@ def image(
 
 def _text(changed: Changed) -> str:
     copies = changed.to_devices + changed.from_devices
-    beside = f", {copies:.3g} s of copies beside it" if copies else ""
+    also = f", and {copies:.3g} s of copies" if copies else ""
     size = " × ".join(map(str, reversed(changed.shape)))
-    return f"{changed.output}: {size} pixels of {changed.dtype} in {changed.seconds:.3g} s on {changed.devices}{beside}"
+    return f"{changed.output}: {size} pixels of {changed.dtype} in {changed.seconds:.3g} s on {changed.devices}{also}"

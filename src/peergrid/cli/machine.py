@@ -1,4 +1,4 @@
-"""`peergrid machine`: describe the machine as text, as a picture, as JSON."""
+"""`peergrid machine`: describe the machine as text, a picture or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes: a sentence for all that a command did otherwise than one may expect, always on standard error."""
+"""Notes and warnings of a command: sentences on standard error about what may surprise its user."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 
 def tell(notes: Iterable[str]) -> None:
-    """A line for each note."""
+    """Print a line for each note."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
 
 
 def warn(sentence: str) -> None:
-    """A line about what may not be as it should."""
+    """Print a warning."""
     print(f"warning: {sentence}", file=sys.stderr, flush=True)
 
 
 def announce(sentence: str) -> None:
-    """A line about what begins."""
+    """Print a sentence about what the command does next."""
     print(sentence, file=sys.stderr, flush=True)

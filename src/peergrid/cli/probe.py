@@ -23,30 +23,31 @@ from peergrid.runtime.ranks.ranks import Ranks, devices_of_all
 
 
 def probe(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments or groups; all of them if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments or groups (default: all).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and smaller tables.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the profile here.")] = None,
     compare_with: Annotated[
-        Path | None, typer.Option("--compare", help="Show what differs from this profile by more than the noise.")
+        Path | None,
+        typer.Option("--compare", help="Show the figures that differ from this profile by more than the noise."),
     ] = None,
     recorded: Annotated[
-        Path | None, typer.Option("--profile", help="Take this recorded profile instead of measuring.")
+        Path | None, typer.Option("--profile", help="Show this recorded profile instead of measuring.")
     ] = None,
     direct: Annotated[
         bool,
-        typer.Option("--direct", help="With 'mpi': give it GPU memory, too; an MPI not built for that may crash."),
+        typer.Option("--direct", help="With 'mpi': pass GPU memory to MPI; an MPI not built for that may crash."),
     ] = False,
     catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
 ) -> None:
-    """Measure links, memory, synchronisation and host of this machine; 'mpi' with a launcher: messages of ranks."""
+    """Measure links, memory, synchronisation and host; with a launcher, 'mpi' measures messages of ranks."""
     from peergrid.probe.registry import PROBES, choose  # takes numba along, which is slow to come
 
     if names == ["mpi"]:
         _exchanges(as_json, direct)
         return
     if direct:
-        raise UsageError("'--direct' belongs to 'peergrid probe mpi'.")
+        raise UsageError("'--direct' is for 'peergrid probe mpi' alone; leave it out.")
     require_alone("probe")
     if catalogue:
         typer.echo(_described(PROBES) if as_json else show.catalogue(PROBES))
@@ -64,14 +65,14 @@ def probe(
 
 
 def _exchanges(as_json: bool, direct: bool) -> None:
-    """Messages between two ranks against their size, from GPU to GPU where every rank has one."""
+    """Measure messages between two ranks by size, from GPU to GPU if every rank has one."""
     comm = world()
     if comm is None:
-        raise UsageError("Messages need two ranks, got one: mpiexec -n 2 peergrid probe mpi.")
+        raise UsageError("At least two ranks are expected, got one; run: mpiexec -n 2 peergrid probe mpi.")
     own = own_devices("auto", comm)
     ranks = devices_of_all(comm, own)[1] if all(kind == "cuda" for kind in Ranks(comm).allgather(own.kind)) else None
     if direct and ranks is None:
-        raise UsageError("'--direct' gives GPU memory to MPI, but not every rank has a GPU.")
+        raise UsageError("'--direct' expects a GPU for every rank, but not every rank has one; leave it out.")
     gpu = None if ranks is None else (ranks, own.ordinals[0])
     found = exchange_times(comm, len(set(Ranks(comm).allgather(host()))), gpu=gpu, direct=direct)
     if comm.rank == 0:
@@ -79,7 +80,7 @@ def _exchanges(as_json: bool, direct: bool) -> None:
 
 
 def _described(probes: tuple[Probe, ...]) -> str:
-    """The experiments as one JSON object, each as a profile describes it."""
+    """The experiments as one JSON object, with the keys of a profile."""
     keys = ("name", "group", "title", "unit", "method", "gpus")
     return json.dumps({"experiments": [{key: getattr(item, key) for key in keys} for item in probes]}, indent=1)
 
@@ -98,7 +99,7 @@ def _measure(chosen: tuple[Probe, ...], quick: bool) -> profiles.Profile:
 
 
 def _judge(found: profiles.Profile) -> None:
-    """Everything was shown and written; the exit code still says that something broke."""
+    """Raise DeviceFault if an experiment failed, after all results were shown and written."""
     broken = [item.name for item in found.probes if item.status in ("failed", "timeout")]
     if broken:
         raise DeviceFault(

@@ -1,4 +1,4 @@
-"""Files that a command writes replace nothing but what the same command wrote before."""
+"""A command replaces a file only if the same command wrote it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from peergrid.io.rule import shown
 
 
 def guard(output: Path, what: str, start: str) -> None:
-    """Refuse a place without a folder, and one that holds a file which does not begin with `start`.
+    """Refuse a path whose folder does not exist, or at which lies a file that does not begin with `start`.
 
     Args:
         output: where the file should go.

@@ -1,4 +1,4 @@
-"""`peergrid report`: a profile as one page that needs nothing else."""
+"""`peergrid report`: a profile as one self-contained page."""
 
 from __future__ import annotations
 

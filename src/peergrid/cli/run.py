@@ -1,4 +1,4 @@
-"""`peergrid run`: carry out a model file and write its results."""
+"""`peergrid run`: run a model file and write its results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEW = 20  # parts of a run of which one may be measured operation by operation
 
 
 def _folder(name: str) -> Path:
-    """A name of a folder; an empty one, of a variable that is not set for instance, is not the present folder."""
+    """The folder of '--output'. Raises UsageError for '', as from an unset variable: it is not the current folder."""
     if not name:
         raise UsageError("'--output' takes the name of a folder, got ''; leave it out for results/NAME.")
     return Path(name)
@@ -51,28 +51,26 @@ def run(
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Run N steps in place of the model's.")
+        int | None, typer.Option("--steps", metavar="N", help="Run N steps instead of the model's number.")
     ] = None,
-    write: Annotated[bool, typer.Option("--write/--no-write", help="Whether to write results at all.")] = True,
+    write: Annotated[bool, typer.Option("--write/--no-write", help="Write results, or none.")] = True,
     keep_sources: Annotated[
         Path | None,
-        typer.Option("--keep-sources", metavar="DIR", help="Keep the CUDA C++ of the kernels there, for profilers."),
+        typer.Option("--keep-sources", metavar="DIR", help="Write the kernels' CUDA C++ here, for profilers."),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", metavar="PERIOD", help="Keep a checkpoint every 500steps, 60s, 5min or 1h."),
+        typer.Option("--checkpoint", metavar="PERIOD", help="Write a checkpoint every 500steps, 60s, 5min or 1h."),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint, on any devices; without one begin.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the newest checkpoint, or begin.")] = False,
     devices_per_trace: Annotated[
         int | None,
-        typer.Option("--devices-per-trace", metavar="N", help="Of a survey (default: what is foretold to be fastest)."),
+        typer.Option("--devices-per-trace", metavar="N", help="For surveys (default: predicted fastest)."),
     ] = None,
     traces: Traces = None,
     dtype: Precision = None,
     pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Whether a run of an input file of gprMax draws its own.")
+        bool, typer.Option("--pictures/--no-pictures", help="Draw pictures (gprMax input files).")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +81,7 @@ def run(
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
     period = None if checkpoint is None else Period.read(checkpoint)
     if not write and (period is not None or resume):
-        raise UsageError("Checkpoints lie in the folder of the results; leave out '--no-write'.")
+        raise UsageError("Checkpoints are written to the folder of the results; leave out '--no-write'.")
     if (survey := surveyed(described)) is not None:
         _check_survey(write, checkpoint)
         place = folder or Folder(output or Path("results") / model.stem)  # where every rank keeps its traces
@@ -101,7 +99,7 @@ def run(
         for warning in built.warnings if requested.leads else ():
             warn(warning)
         if folder is not None and (size := built.model.snapshots.size(built.problem.grid, built.steps)) > LARGE:
-            announce(f"The snapshots will take at most {gibibytes(size)}; set fewer, or a stride, for less.")
+            announce(f"The snapshots will take up to {gibibytes(size)} on disk; take fewer, or set a stride, for less.")
         chosen = requested.resolve(built, None if as_json else announce)
         with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
             if not requested.leads:
@@ -109,7 +107,7 @@ def run(
                 return
             simulation.lead()
             if resume and folder is not None and not restore(simulation, built, folder, warn):
-                announce(f"No checkpoint is in '{folder.checkpoints}'; the run begins at its first step.")
+                announce(f"There is no checkpoint in '{folder.checkpoints}'; the run starts at its first step.")
             resumed = simulation.step
             with recording(folder, built, simulation, period, warn) as recorded, counted(simulation.devices) as moved:
                 _advance(simulation, built, recorded, stop, quiet=as_json)
@@ -124,15 +122,15 @@ def run(
 
 
 def _check_survey(write: bool, checkpoint: str | None) -> None:
-    """Raise UsageError for what makes no sense where each of many traces is kept."""
+    """Raise UsageError for options that a survey does not take."""
     if not write:
-        raise UsageError("A survey keeps its traces in the folder of the results; leave out '--no-write'.")
+        raise UsageError("A survey writes its traces to the folder of the results; leave out '--no-write'.")
     if checkpoint is not None:
-        raise UsageError("A survey keeps each trace as soon as it is done; leave out '--checkpoint'.")
+        raise UsageError("A survey writes each trace as soon as it is done; leave out '--checkpoint'.")
 
 
 def _with_steps(described: Model, steps: int | None) -> Model:
-    """The model with a number of steps in place of its own. Raises UsageError for none."""
+    """The model with another number of steps. Raises UsageError for a number below 1."""
     if steps is None:
         return described
     if steps < 1:
@@ -141,15 +139,15 @@ def _with_steps(described: Model, steps: int | None) -> Model:
 
 
 def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary, *, hurried: bool) -> Summary:
-    """The summary with the files that the folder now has; hurried: without pictures."""
+    """Write the results; the summary with the files written. hurried: without pictures."""
     if hurried:
-        announce(f"No pictures are drawn: after {found.interrupted_by} there may be no time for them.")
+        announce(f"No pictures are drawn after {found.interrupted_by}, as the process may be killed soon.")
     paths = folder.finish(built, simulation, found.sha256, pictures=not hurried)
     return replace(found, outputs=tuple(str(path) for path in paths))
 
 
 def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, stop: StopRequest, *, quiet: bool) -> None:
-    """Step to the end, or to the pause after a signal, at which a run that makes checkpoints leaves one."""
+    """Step to the end, or to the first pause after a signal, where a run with checkpoints writes one."""
     _look_at_overlap(simulation, built.steps, recorded.every)
     with Reporter(built.steps, built.problem.grid.box.size, quiet, simulation.step) as reporter:
 
@@ -161,9 +159,9 @@ def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, sto
 
 
 def _look_at_overlap(simulation: Simulation, steps: int, every: tuple[int, ...]) -> None:
-    """Take the time of one early period, where devices do not measure by themselves and it is a small part of all.
+    """Measure the overlap of communication in one early period of a GPU run, if that is a small part of the run.
 
-    Several ranks have no timeline.
+    Runs of several ranks have no timeline.
     """
     period = 2 * simulation.options.depth
     room = [steps // FEW, *filter(None, every)]

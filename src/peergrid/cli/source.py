@@ -16,14 +16,14 @@ def source(
     model: ModelFile,
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="cuda (CUDA C++) or cpu (Python).")] = "cuda",
     steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Steps per pass on GPUs (default: as many as suit).")
+        int | None, typer.Option("--steps", metavar="N", help="Steps per pass (GPUs; default: chosen).")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option("--strategy", metavar="NAME", help="How devices exchange, as in `run` (GPUs).")
+        str | None, typer.Option("--strategy", metavar="NAME", help="Strategy of the exchange, as in 'run' (GPUs).")
     ] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="How many GPUs the run has.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="Number of GPUs of the run.")] = None,
 ) -> None:
-    """Print the source of the kernels that a model runs with; no GPU is needed."""
+    """Print the source of a model's kernels; no GPU is needed."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     if gpus is not None and gpus < 1:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP ask a command to stop where it leaves things whole; one more stops it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP ask a command to stop where its files are complete; a second one stops it at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class StopRequest:
-    """Requests to end the command, by signals: the number of the last, and how many came."""
+    """Requests to stop: the number of the last signal, and how many came."""
 
     signal_number: int = 0
     count: int = 0
@@ -23,7 +23,7 @@ class StopRequest:
 
     @property
     def hurried(self) -> bool:
-        """True where a batch system or a closed terminal asked, which may kill the process soon."""
+        """True if a batch system or a closed terminal asked, which may kill the process soon."""
         return self.signal_number in (signal.SIGTERM, signal.SIGHUP)
 
     @property
@@ -33,9 +33,10 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signal(noted: int = 1) -> Iterator[StopRequest]:
-    """While inside, SIGINT, SIGTERM and SIGHUP only set the request, so many of them; the next one acts as usual.
+    """In the block, the first `noted` signals among SIGINT, SIGTERM and SIGHUP only set the request; the next acts as
+    usual.
 
-    SIGHUP stays ignored where it is, as under nohup.
+    SIGHUP stays ignored if it was, as under nohup.
     """
     request = StopRequest()
     before = {number: signal.getsignal(number) for number in STOPPING}

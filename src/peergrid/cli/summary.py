@@ -1,4 +1,4 @@
-"""The figures that `peergrid run` ends with, as an object and as text."""
+"""The figures that `peergrid run` prints at its end, as an object and as text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ MEASURED = 1 << 30  # bytes that have to be free for a measurement of bandwidth
 class Summary:
     """The keys of `run --json`.
 
-    rows: of each device along the first axis; seconds: stepping alone; host_seconds: how much of it the busiest thread
-    issued work to GPUs, without waiting; predicted_seconds: as foretold for GPUs; prediction_error: by which share of
-    `seconds` that is more; predicted_by: the machine that is known and most like this one, whose figures those are;
-    route: of all halos between devices (None: of each that which costs least); nvlink_bytes: of each GPU, as NVML
-    counted them while it stepped; interrupted_by: the signal that ended the run early, or ''; resumed_from: the step of
-    the checkpoint that it went on from, or 0; notes: what was chosen by trial, or arranged otherwise than asked for,
-    and why.
+    rows: of each device along the first axis; seconds: stepping alone; host_seconds: the part of it in which the
+    busiest host thread issued work to GPUs, without waiting; predicted_seconds: for GPUs; prediction_error: its
+    relative error; predicted_by: the known machine most like this one, whose figures the prediction uses; route: of all
+    halos between devices (None: the cheapest one for each); nvlink_bytes: of each GPU while it stepped, from NVML;
+    interrupted_by: the signal that ended the run early, or ''; resumed_from: the step of the checkpoint from which it
+    continued, or 0; notes: options that were chosen by trial or differ from those asked for, and why.
     """
 
     model: str
@@ -61,7 +60,7 @@ class Summary:
 def summary(
     name: str, built: BuiltModel, simulation: Simulation, stop: StopRequest, resumed: int, moved: Traffic
 ) -> Summary:
-    """The figures of a run that has ended, without the files; resumed: the step that it went on from."""
+    """The figures of a run that has ended, without the files; resumed: the step from which it continued."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
     foretold, machine = _foretold(simulation, resumed)
@@ -96,9 +95,7 @@ def summary(
 
 
 def _foretold(simulation: Simulation, resumed: int) -> tuple[float | None, str | None]:
-    """The seconds that were foretold of the steps of this run, and the machine whose figures say so; None on virtual
-    devices.
-    """
+    """The predicted seconds of this run, and the machine whose figures were used; None on virtual devices."""
     if simulation.devices.kind == "cpu":
         return None, None
     from peergrid.predict.here import machine_here, seconds_per_step  # takes compilers along, which are slow to come
@@ -109,7 +106,7 @@ def _foretold(simulation: Simulation, resumed: int) -> tuple[float | None, str |
 
 
 def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> float | None:
-    """The rate over what the memory allows one step at a time (temporal blocking can pass 1); None if not measured."""
+    """The rate over the memory roofline of one step per pass (temporal blocking can exceed 1); None if not measured."""
     moved = minimal_bytes(built.problem)
     if devices.kind == "cpu":
         enough = free_memory() > MEASURED
@@ -124,16 +121,14 @@ def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> floa
 
 
 def text(found: Summary) -> str:
-    """The figures as people read them."""
+    """The figures as text."""
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
     foretold = (
         ""
         if found.prediction_error is None
-        else f", {found.predicted_seconds:.3g} s foretold by figures of '{found.predicted_by}'"
+        else f", {found.predicted_seconds:.3g} s predicted from figures of '{found.predicted_by}'"
     )
-    roof = (
-        "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of what memory allows step by step"
-    )
+    roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the memory roofline"
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",

@@ -1,4 +1,4 @@
-"""`peergrid run` of a model with a survey: many traces as one job, each kept when it is done."""
+"""`peergrid run` of a model with a survey: many traces as one job, each written when it is done."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from peergrid.progress import Reporter, megacells
 from peergrid.runtime.ranks.launcher import apart
 from peergrid.runtime.ranks.ranks import Ranks
 
-NO_SNAPSHOTS = "Snapshots are those of single runs; a survey takes none."
+NO_SNAPSHOTS = "The model asks for snapshots, but a survey takes none."
 
 
 @dataclass(frozen=True)
 class SurveySummary:
     """The keys of `run --json` where the model has a survey.
 
-    steps: of each trace; devices: of each rank; devices_per_trace: the others work on other traces; done: how many
-    traces are, those among them that an earlier run had made `resumed_from`; seconds: from the first trace begun to
-    the last one kept, with the start of workers, of this run; seconds_per_trace: over the traces of this run;
-    predicted_seconds: as foretold for GPUs of all traces; sha256: of all traces, the same on any devices, '' where
-    some are not done.
+    steps: of each trace; devices: of each rank; devices_per_trace: of those, the devices that work on one trace; done:
+    the number of traces done; resumed_from: the number of these that an earlier run had made; seconds: of this run,
+    from the start of workers to the last trace written; seconds_per_trace: over the traces of this run;
+    predicted_seconds: of all traces, for GPUs; sha256: of all traces, the same on any devices, '' if some are not done.
     """
 
     model: str
@@ -62,7 +61,7 @@ def run_survey(
     resume: bool,
     quiet: bool,
 ) -> SurveySummary:
-    """Carry out what is left of a survey, and merge it where all is done; each of several ranks takes its traces."""
+    """Make the traces that are left of a survey, and merge all when done; each of several ranks makes its share."""
     described.check_results()
     survey = survey_of(described, folder, replace(requested, comm=None), each)
     ranks, leads = None if requested.comm is None else Ranks(requested.comm), requested.leads
@@ -91,8 +90,8 @@ def run_survey(
 
 
 def text(found: SurveySummary) -> str:
-    """The figures as people read them."""
-    ended = f", ended by {found.interrupted_by}; go on with '--resume'" if found.interrupted_by else ""
+    """The figures as text."""
+    ended = f", ended by {found.interrupted_by}; continue with '--resume'" if found.interrupted_by else ""
     made = f"{found.seconds:.3g} s, {found.seconds_per_trace:.3g} s a trace, {megacells(found.gcells_per_s * 1e9)}"
     how = f"{found.devices_per_trace} of {found.devices} ({found.strategy}, depth {found.depth})"
     none = found.resumed_from == found.traces
@@ -109,10 +108,10 @@ def text(found: SurveySummary) -> str:
 def _shared(survey: SurveyJob, left: int, ranks: Ranks | None) -> tuple[str, ...]:
     share, devices = survey.share, survey.requested.devices
     if ranks is not None:
-        return (f"{left} traces are shared among {ranks.comm.size} ranks, each of which runs them on {devices}.",)
+        return (f"{ranks.comm.size} ranks share {left} traces; each runs its traces on {devices}.",)
     if devices.count == 1 or not left:
         return ()
-    foretold = "" if share.seconds is None else f", foretold to take {share.seconds:.3g} s"
+    foretold = "" if share.seconds is None else f", predicted to take {share.seconds:.3g} s"
     return (f"Each trace runs on {_devices(share)} of {devices}, {share.at_once} at a time{foretold}.",)
 
 

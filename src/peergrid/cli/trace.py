@@ -1,4 +1,4 @@
-"""`peergrid trace`: what ran where and when, measured, for Perfetto or chrome://tracing."""
+"""`peergrid trace`: a measured timeline of all operations, for Perfetto or chrome://tracing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ INTERVALS = 4  # exchange intervals in the picture unless told otherwise
 
 @dataclass(frozen=True)
 class Traced:
-    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: what it spans;
-    predicted_seconds: the same as foretold, None where it is not; boundary, interior, exchange: seconds of a step that
-    these take on the busiest device, whatever they hide behind.
+    """The keys of `trace --json`. steps: in the timeline, after as many to warm up; seconds: its length;
+    predicted_seconds: its predicted length, or None; boundary, interior, exchange: seconds of a step that these take on
+    the busiest device, overlapped or not.
     """
 
     model: str
@@ -50,15 +50,17 @@ class Traced:
 def trace(
     model: ModelFile,
     arguments: CommandLineOptions,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The timeline.")] = Path("trace.json"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Write the timeline here.")] = Path(
+        "trace.json"
+    ),
     steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps in the timeline.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run some steps of a model and write the timeline of every queue of every device."""
+    """Run some steps of a model and write a timeline of every device's operations."""
     if steps is not None and steps < 1:
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     if steps is not None and steps > MOST:
-        raise UsageError(f"A timeline has at most {MOST:,} steps, so that it can be shown, got {steps:,}.")
+        raise UsageError(f"A timeline has at most {MOST:,} steps, as viewers show no more, got {steps:,}.")
     if output.is_dir():
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
     Folder(output.parent).prepare()
@@ -99,7 +101,7 @@ def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) 
 
 
 def foretold(simulation: Simulation, schedule: Schedule) -> Timeline | None:
-    """The timeline of a schedule as a forecast says it; None where nothing is foretold."""
+    """The predicted timeline of a schedule; None if there is no prediction."""
     devices, problem, options = simulation.devices, simulation.problem, simulation.options
     if simulation.comm is not None:
         return None
@@ -122,7 +124,7 @@ def _end(timeline: Timeline) -> float:
 def _text(found: Traced) -> str:
     spent = f"{found.operations} operations in {found.seconds * 1e3:.3g} ms"
     if found.predicted_seconds is not None:
-        spent += f" ({found.predicted_seconds * 1e3:.3g} ms foretold)"
+        spent += f" ({found.predicted_seconds * 1e3:.3g} ms predicted)"
     return (
         f"{found.steps} steps on {found.devices} ({found.strategy}, depth {found.depth}): {spent}, "
         f"{found.exposed_communication:.1%} of it without computation\n"

@@ -1,4 +1,4 @@
-"""The work of `peergrid verify`: many ways to run one problem, each looked at by both checkers."""
+"""The work of `peergrid verify`: many schedules of one problem, each checked by both checkers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Ways:
-    """The schedules to look at: every combination.
+    """The schedules to check: every combination of devices, strategies, depths and orders.
 
-    steps: of the run whose last, shorter iteration is looked at too; None: only the iteration that is repeated;
-    mutants: how many of each kind to try on every schedule; None: none at all; balanced: with the slabs that GPUs get;
-    ordinals: of the GPUs for which schedules are lowered; empty: virtual devices, which carry them out as they are.
+    steps: of the run, whose last, shorter iteration is checked too (None: only the repeated iteration); mutants: the
+    number of each kind to try on every schedule (None: none); balanced: use the slabs of GPU runs; ordinals: of the
+    GPUs for which schedules are lowered (empty: virtual devices, without lowering).
     """
 
     devices: tuple[int, ...] = (1, 2, 3, 4, 7)
@@ -56,18 +56,18 @@ class Ways:
 
     @property
     def parts(self) -> tuple[Ways, ...]:
-        """The same, those of one number of devices and one depth together: they have one layout."""
+        """The schedules in groups with one number of devices and one depth, which share a layout."""
         return tuple(replace(self, devices=(d,), depths=(r,)) for d, r in product(self.devices, self.depths))
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The findings: the figures of `peergrid verify --json`, and sentences for people.
+    """The figures of `peergrid verify --json`, and sentences for people.
 
-    ops: in the schedules looked at; races: with orders that depend on luck; stale_reads: with accesses outside
-    memory and reductions that leave out cells; redundant: mutants that both checkers find as good as the original;
-    disagreements: mutants, or schedules, of which one checker accepts what the other rejects; outcomes: mutants by what
-    became of them; passes: on GPUs, which passes the schedules of each strategy went through.
+    ops: in the schedules checked; races: including orders that are not determined; stale_reads: including accesses
+    outside memory and reductions that leave out cells; redundant: mutants that both checkers find as right as the
+    original; disagreements: mutants, or schedules, that one checker accepts and the other rejects; outcomes: the number
+    of mutants by outcome; passes: on GPUs, the lowering passes of each strategy.
     """
 
     schedules: int
@@ -85,7 +85,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True where every schedule is right and the checkers agree on every mutant."""
+        """True if every schedule is right and the checkers agree on every mutant."""
         return not (self.races or self.stale_reads or self.deadlocks or self.disagreements)
 
 
@@ -103,7 +103,7 @@ class _Tally:
     passes: dict[str, None] = field(default_factory=dict)
 
     def add(self, name: str, ops: int, static: tuple[Fault, ...], traced: tuple[Fault, ...]) -> None:
-        """One schedule and what each checker found."""
+        """Add one schedule and the faults that each checker found."""
         self.schedules += 1
         self.ops += ops
         self.kinds.update(count(static or traced))
@@ -111,7 +111,7 @@ class _Tally:
         self.faults += [f"{name}: {line}" for line in distinct(static or traced)]
 
     def join(self, other: _Tally) -> None:
-        """The findings of another process are added to these."""
+        """Add the findings of another process."""
         self.ways += other.ways
         self.schedules += other.schedules
         self.ops += other.ops
@@ -122,7 +122,7 @@ class _Tally:
         self.passes |= other.passes
 
     def judged(self, name: str, verdict: Verdict) -> None:
-        """One mutant."""
+        """Add the verdict on one mutant."""
         self.outcomes[verdict.outcome] += 1
         if verdict.outcome == "disagreement":
             who = "static proof" if verdict.static else "trace checker"
@@ -131,10 +131,10 @@ class _Tally:
 
 
 def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress) -> Verification:
-    """Look at every schedule the ways name with both checkers, and at their mutants; several parts in processes.
+    """Check every schedule, and its mutants, with both checkers; several groups in processes of their own.
 
     problem_of: makes the problem, in every process anew.
-    Raises UsageError where the grid cannot be cut for as many devices.
+    Raises UsageError if the grid cannot be cut for so many devices.
     """
     tally = _Tally()
     if len(ways.parts) == 1:
@@ -153,7 +153,7 @@ def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress
 
 
 def _follow() -> None:
-    """Leave Ctrl-C to the parent, and end with it, however it ends."""
+    """Leave Ctrl-C to the parent process, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -172,7 +172,7 @@ def _tally(problem_of: Callable[[], Problem], ways: Ways) -> _Tally:
 
 
 def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) -> None:
-    """Look at the ways of one number of devices and one depth."""
+    """Check the schedules of one number of devices and one depth."""
     ((devices,), (depth,)) = ways.devices, ways.depths
     target = Target(devices, ways.ordinals)
     options = [target.options(problem, s, depth, o) for s, o in product(ways.strategies, ways.orders)]
@@ -187,7 +187,7 @@ def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) ->
 
 @dataclass(frozen=True)
 class _Case:
-    """One way to run a problem: the iterations to look at, and the mutants of the iteration that a run repeats."""
+    """One schedule of a problem: the iterations to check, and the mutants of the iteration that a run repeats."""
 
     name: str
     repeated: Schedule
@@ -214,13 +214,13 @@ def _case(plan: Layout, options: Options, ways: Ways, target: Target) -> _Case:
 
 
 def _said(strategy: StrategyName, target: Target, plan: Layout, schedule: Schedule) -> str:
-    """The passes of a schedule in words; nothing where there is no lowering."""
+    """The lowering passes of a schedule in words; '' if there is no lowering."""
     names = [one.name for one in target.passes(plan, schedule)]
-    return f"{strategy}: {', then '.join(names) or 'as it is'}" if target.ordinals else ""
+    return f"{strategy}: {', then '.join(names) or 'unchanged'}" if target.ordinals else ""
 
 
 def _look(tally: _Tally, plan: Layout, checkers: Checkers | None, case: _Case) -> None:
-    """Both opinions on a case; checkers: those that know its operations, none where there are too many devices."""
+    """Check a case with both checkers; checkers: those that know its operations (None: too many devices)."""
     for iterations in case.iterations:
         if checkers is None:
             static, traced = opinions(plan, iterations)

@@ -1,4 +1,4 @@
-"""`peergrid verify`: prove every way to run a model, and test the proof by mutation."""
+"""`peergrid verify`: prove all schedules of a model, and test the proof by mutation."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from peergrid.verification import target_of
 SHOWN = 5  # faults in the text
 OUTCOMES = {  # of mutants; docs/verification.md has more on each
     "killed": "both checkers reject it",
-    "implied": "right: other operations keep the order that was taken away",
-    "spare": "right: no two accesses that conflict lost their order",
-    "commutes": "right: the operations that changed places give the same values",
-    "unused": "right: no expression uses the cells that it lacks",
+    "implied": "right: other operations still enforce the removed order",
+    "spare": "right: the conflicting accesses are all still ordered",
+    "commutes": "right: the exchanged operations give the same values",
+    "unused": "right: no expression uses the missing cells",
 }
 PER_KIND = 1  # mutants of each kind on every schedule
 
@@ -36,7 +36,7 @@ PER_KIND = 1  # mutants of each kind on every schedule
 def verify(
     model: ModelFile,
     strategy: Annotated[
-        str | None, typer.Option("--strategy", metavar="NAME", help="Look at one strategy (default: all).")
+        str | None, typer.Option("--strategy", metavar="NAME", help="Check one strategy (default: all).")
     ] = None,
     devices: Annotated[
         str | None,
@@ -45,29 +45,31 @@ def verify(
         ),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", metavar="R", help="Look at one depth (default: 1, 2, 3, 5 and 8).")
+        int | None, typer.Option("--depth", metavar="R", help="Check one depth (default: 1, 2, 3, 5 and 8).")
     ] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Try schedules with one thing wrong, some of each kind.")
+        bool, typer.Option("--mutants", help="Test the checkers: they must reject schedules with one fault each.")
     ] = False,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="With the slabs that GPUs get: thinner where cells cost more.")
+        bool, typer.Option("--balanced", help="Use the slabs of GPU runs: thinner where cells cost more.")
     ] = False,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="Carry out a few iterations on the devices, and check what they did.")
+        bool, typer.Option("--recorded", help="Run a few iterations on the devices, and check what they did.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
 
-    For GPUs, none of which has to be here, what is proved is what they carry out, after all passes of its lowering.
-    All of them take some twenty seconds, with --mutants a minute; name a strategy, a depth or a number of devices for
-    fewer.
-    With --recorded the devices (default: all) carry schedules out, noting what they do: the notes are checked.
+    For GPUs the lowered schedule is checked, which is what GPUs run; no GPU is needed.
+    A check of all schedules takes about twenty seconds, with --mutants a minute; a strategy, depth or device count
+    limits it.
+    With --recorded, schedules run on the devices (default: all) and a record of what these did is checked.
     """
     if recorded:
         if mutants or balanced:
-            raise UsageError("A recorded run is of the schedules themselves; leave out '--mutants' and '--balanced'.")
+            raise UsageError(
+                "'--recorded' checks real runs of schedules as they are; leave out '--mutants' and '--balanced'."
+            )
         _record(model, strategy, devices, depth, as_json=as_json)
         return
     ways = _ways(strategy, devices, depth, mutants=mutants)
@@ -84,9 +86,7 @@ def _record(model: Path, strategy: str | None, devices: str | None, depth: int |
 
     ways = _ways(strategy, None, depth, mutants=False)
     found = judged(_problem(model), parse_devices(devices or "auto"), ways.strategies, ways.depths)
-    text = (
-        f"{found.schedules} schedules carried out {TIMES} times on {found.devices}, {found.operations} operations noted"
-    )
+    text = f"{found.schedules} schedules run {TIMES} times on {found.devices}, {found.operations} operations recorded"
     lines = [text, *found.notes, f"{len(found.faults)} faults", *_first(found.faults)]
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else "\n".join(lines))
     if found.faults:
@@ -114,22 +114,22 @@ def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutan
 
 
 def _contract(found: Verification) -> dict[str, object]:
-    """The keys of `--json`: those of the mutants only where there are any."""
+    """The object of `--json`, without the figures of mutants if none were tried."""
     return {key: value for key, value in asdict(found).items() if value is not None}
 
 
 class Count:
-    """Says how many ways are done: on a terminal in one line that changes, elsewhere in a line now and then."""
+    """Progress on standard error: on a terminal one line that changes, elsewhere a line now and then."""
 
     def __init__(self) -> None:
         self._said = time.monotonic()
 
     def __call__(self, done: int, all_: int) -> None:
         if sys.stderr.isatty():
-            print(f"\r{done} of {all_} ways", end="\n" if done == all_ else "", file=sys.stderr, flush=True)
+            print(f"\r{done} of {all_} cases", end="\n" if done == all_ else "", file=sys.stderr, flush=True)
         elif time.monotonic() - self._said >= LINE_EVERY:
             self._said = time.monotonic()
-            print(f"{done} of {all_} ways", file=sys.stderr, flush=True)
+            print(f"{done} of {all_} cases", file=sys.stderr, flush=True)
 
 
 def _text(found: Verification) -> str:
@@ -139,7 +139,8 @@ def _text(found: Verification) -> str:
     ]
     if found.mutants is not None:
         lines.append(
-            f"{found.mutants} mutants: {found.killed} rejected by both checkers, {found.redundant} as good as before, "
+            f"{found.mutants} mutants: {found.killed} rejected by both checkers, {found.redundant} as right as "
+            "the original, "
             f"{found.disagreements} on which the checkers disagree"
         )
         lines += [f"  {number:6d} {said(outcome)}" for outcome, number in sorted(found.outcomes.items())]
@@ -153,6 +154,6 @@ def said(outcome: str) -> str:
 
 
 def _first(faults: tuple[str, ...]) -> list[str]:
-    """The first faults, and how many more there are."""
+    """The first faults, and the number of others."""
     more = len(faults) - SHOWN
     return [*faults[:SHOWN], *([f"and {more} more"] if more > 0 else [])]

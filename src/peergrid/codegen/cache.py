@@ -1,4 +1,4 @@
-"""The folder of compiled code: what lies in it, and the bound that it is kept within."""
+"""The folder of compiled code: its contents, and the bound on its size."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ GPU_CODE = "cubin"  # the folder of it
 
 
 def default_cache() -> Path:
-    """The user's folder for compiled code, after the XDG base directory specification: a relative one is passed over.
+    """The user's folder for compiled code, after the XDG base directory specification: a relative path is ignored.
 
-    For a user without a home it is one that cannot be written.
+    Without a home folder it is a folder that cannot be written.
     """
     try:
         given = Path(os.environ.get("XDG_CACHE_HOME") or "")
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Usage:
-    """Bytes and numbers of what lies in a folder of compiled code."""
+    """The size and the number of files in a folder of compiled code."""
 
     folder: Path
     processor_modules: int
@@ -47,14 +47,14 @@ class Usage:
 
 
 def usage(folder: Path) -> Usage:
-    """The usage of a folder, which need not be there."""
+    """The usage of a folder, which need not exist."""
     modules = entries(folder)
     gpu = [size for size in (_size(file) for file in (folder / GPU_CODE).rglob("*") if file.is_file()) if size]
     return Usage(folder, len(modules), sum(one.size for one in modules), len(gpu), sum(gpu))
 
 
 def entries(folder: Path) -> list[Entry]:
-    """The modules for processors, the one that was not used for longest first."""
+    """The modules for processors, the least recently used first."""
     files: dict[str, list[Path]] = {}
     for file in _module_files(folder):
         files.setdefault(file.name.partition(".")[0], []).append(file)
@@ -62,7 +62,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def keep_within(folder: Path, most: int = MOST_BYTES) -> None:
-    """Remove the modules for processors that were not used for longest, where all take more than `most` bytes."""
+    """Remove the least recently used modules for processors until all take at most `most` bytes."""
     modules = entries(folder)
     total = sum(one.size for one in modules)
     if total <= most:
@@ -75,7 +75,7 @@ def keep_within(folder: Path, most: int = MOST_BYTES) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove the compiled code of a folder, and nothing else that lies there."""
+    """Remove the compiled code of a folder, and no other files."""
     _remove(tuple(_module_files(folder)))
     shutil.rmtree(folder / GPU_CODE, ignore_errors=True)
     for emptied in (folder / "__pycache__", folder):

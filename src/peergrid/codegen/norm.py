@@ -1,13 +1,13 @@
-"""The norm of every step: the squared change of a field summed over all cells, the same bits however it is computed.
+"""The norm of every step: the squared change of a field, summed over all cells in a fixed order.
 
 The tree is fixed in the coordinates of the grid, not of tiles, strips or devices: squares of four neighbours along a
 row are added one after another, row by row, in blocks of 24 rows and 8 columns that begin at multiples of 24 and 8; the
-two halves of a block are added; blocks of 24 rows are summed across in double precision by a tree of 256 leaves (leaf
-k takes every 256th block from the k-th on); what is left, one number for each 24 rows, is for the host to add up in
-order. Devices whose boxes begin at multiples of 24 rows together give what one device gives.
+two halves of a block are added; blocks of 24 rows are summed across in double precision by a tree of 256 leaves (leaf k
+takes every 256th block from the k-th on); the host adds the results, one number for each 24 rows, in order. Devices
+whose boxes begin at multiples of 24 rows together give what one device gives.
 
 Kernels that keep 2, 3 or 4 rows of a field in registers, each in its place, come to the end of a block at the same
-register always: so sums end at places that are known when the kernel is written, and no row has to ask.
+register always: so the kernel's text knows where sums end, without a test in each row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From CUDA C++ text to machine code: NVRTC through cuda.core, with a cache on disk. Needs no GPU and no toolkit."""
+"""Compile CUDA C++ to machine code by NVRTC through cuda.core, with a cache on disk; without a GPU or a toolkit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_MEMORY = re.compile("out of memory|memory allocation failure", re.IGNORECASE
 
 
 class CompileError(PeergridError):
-    """Generated text that the compiler refuses: a fault of peergrid, with the compiler's words and the text."""
+    """The compiler refuses a generated kernel, a fault of peergrid; the message has its log and the text."""
 
     def __init__(self, message: str, source: str) -> None:
         super().__init__(message)
@@ -35,9 +35,9 @@ class CompileError(PeergridError):
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources of a multiprocessor that a kernel takes, from the compiler's report.
+    """The resources that a kernel takes, from the compiler's report.
 
-    registers: of a thread; stack, spills: its bytes of local memory, and of these what registers had no room for;
+    registers: of a thread; stack, spills: bytes of local memory of a thread, and those of them for spilled registers;
     shared: bytes of shared memory that the text declares.
     """
 
@@ -74,7 +74,7 @@ def compile_cubin(
 
 
 def resources(source: str, arch: str) -> dict[str, Resources]:
-    """The resources of each kernel of a program, by its entry."""
+    """The resources of each kernel of a program, by its name."""
     program = _program(source, arch, None, ["-v"])
     log = io.StringIO()
     try:
@@ -87,7 +87,7 @@ def resources(source: str, arch: str) -> dict[str, Resources]:
 
 
 def version() -> str:
-    """The version of NVRTC that compiles here, as exactly as it is known."""
+    """The version of NVRTC in use, as exactly as known."""
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
@@ -121,7 +121,7 @@ def _program(
 
 
 def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
-    """The compiled program, through the cache where there is one and it can be used."""
+    """The compiled program, from the cache if possible."""
     if folder is not None:
         try:
             return program.compile(
@@ -134,7 +134,7 @@ def _compile(program: Any, log: io.StringIO, folder: Path | None) -> Any:
 
 @lru_cache(maxsize=1)
 def _checked_cache() -> Any:
-    """The class of a cache on disk that gives back what was stored or nothing: a damaged entry is compiled anew."""
+    """The class of a disk cache that detects damaged entries, which are then compiled again."""
     with IMPORTING:
         from cuda.core.utils import FileStreamProgramCache
 

@@ -1,4 +1,4 @@
-"""Several time steps while rows stream by: which stage computes which row when, and how long rows are kept.
+"""Several time steps in one stream of rows: when each stage computes each row, and how long rows are kept.
 
 Rows (planes in 3D) of a grid arrive one by one along axis 0. A *node*, one stage of one step, computes the row that
 lies its *lag* behind the newest: the least lag at which all rows that it reads are there. What a node makes of a field
@@ -144,7 +144,9 @@ class _Builder:
         self.current = {name: number for number, name in enumerate(self.names)}
 
     def add(self, step: int, access: StageAccess) -> None:
-        """One more node: it lags so far that all it reads is there, and no less than what it replaces."""
+        """Add a node, with the least lag at which its reads are available and the rows that it replaces are no longer
+        needed.
+        """
         arrivals = (self._arrival(name, most) for name, (_, most) in access.reads.items())
         lag = max([*arrivals, *(self.lags[self.current[name]] for name in access.targets)])
         before, replaced = dict(self.current), self._replaced(access, lag)
@@ -157,11 +159,11 @@ class _Builder:
         self.nodes.append((step, access.stage, lag, before, {name: self.current[name] for name in access.targets}))
 
     def keep(self, number: int, age: int) -> None:
-        """Rows of a value up to some age are kept."""
+        """Keep the rows of a value up to an age."""
         self.depths[number] = max(self.depths[number], age + 1)
 
     def made(self) -> Pipeline:
-        """The pipeline with all that is known in the end."""
+        """The finished pipeline."""
         sources = len(self.fields)
         values = [
             Value(number, name, lag, depth, number < sources)

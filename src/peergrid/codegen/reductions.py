@@ -1,4 +1,4 @@
-"""The order in which a reduction combines the values of cells, the same whatever computes them.
+"""The order in which a reduction combines the values of cells, the same on all devices.
 
 It is fixed in the coordinates of the grid, not of devices, tiles or thread blocks. A *row* is a line of cells along the
 last axis; rows are numbered over the whole grid. Every row is cut into *leaves* of 1024 cells, which begin at multiples

@@ -1,4 +1,4 @@
-"""A box cut into parts on each of which every cell has the same done to it.
+"""A box cut into parts whose cells all have the same updates.
 
 Parts are disjoint boxes with labels, such as the updates that apply or the fields that are stored. Pure geometry, for
 any dimension and any device.
@@ -21,7 +21,7 @@ FAR = 1 << 30
 
 
 def split(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
-    """The parts cut along the faces of a box, those inside it labelled."""
+    """Cut the parts along the faces of a box; those inside it get the label."""
     found: list[Part[L]] = []
     for cells, labels in parts:
         inner = cells & box
@@ -34,7 +34,7 @@ def split(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
 
 
 def cover(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
-    """The same with parts of their own for those cells of the box that were in none."""
+    """The parts, and further ones for the cells of the box that were in none."""
     parts = list(parts)
     rest: tuple[Box, ...] = (box,)
     for cells, _ in parts:

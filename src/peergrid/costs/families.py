@@ -1,7 +1,7 @@
 """The figures of families of kernels: how close each comes to a machine's memory, arithmetic and clock.
 
-They were calibrated on steps that `benchmarks/cuda/forecasts.py` measured on H200s, on sizes of grids that no forecast
-is compared with; for other GPUs they are scaled by memory, arithmetic and clock of the machine.
+They were calibrated on steps that `benchmarks/cuda/forecasts.py` measured on H200s, on grid sizes other than those that
+forecasts are compared with; for other GPUs they are scaled by memory, arithmetic and clock of the machine.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ USUAL = Family(0.6, 0.3, 10.0)  # of a family that nothing is known of
 
 
 def bandwidth(machine: Machine, touched: float) -> float:
-    """Bytes per second of memory where a pass goes through so many: what the last cache still has comes from there."""
+    """The memory bandwidth (B/s) of a pass over arrays of so many bytes, part of which the last cache still holds."""
     cached = min(1.0, max(0.0, 1.5 - touched / machine.cache))
     return 1 / (cached / machine.cache_bandwidth + (1 - cached) / machine.bandwidth)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Line:
-    """A way for bytes: seconds of an empty message, bytes per second of a large one."""
+    """A route for bytes: the seconds of an empty message, the bytes per second of a large one."""
 
     latency: float
     bandwidth: float
@@ -22,7 +22,7 @@ class Calls:
 
     launch: of a kernel; event: to record one or to wait for one; words: of stream memory operations; copy: of a copy;
     graph: to launch a graph; sync: from the end of a queue to the host that waits for it; barrier: of hosts; beside:
-    how many times as long calls take while another thread makes some.
+    the factor by which calls take longer while another thread makes some.
     """
 
     launch: float = 2.0e-6
@@ -37,7 +37,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Delays:
-    """The time of a queue beside its work, in seconds.
+    """The delays of a queue in addition to its work, in seconds.
 
     start: of a kernel, to its first instruction and from its last one to its end; node: the same in a graph; graph: of
     a graph, to its first node; arrival: from a call of the host to the queue; event: until another queue of the device
@@ -60,12 +60,11 @@ class Delays:
 class Machine:
     """GPUs of one kind on one or several hosts.
 
-    gpus: on a host; multiprocessors, clock, lanes: of a GPU, cycles per second, float32 results of a multiprocessor
-    in a cycle; double: times as long in float64; memory: bytes of a GPU; reserved: those of it that the driver keeps;
-    bandwidth: of its memory, bytes read plus written; cache, cache_bandwidth: the same of its last cache; piece: bytes
-    of memory in a row, in whose time a copy engine moves fewer; copy, store, host: the routes between two GPUs;
-    network: between hosts; measured: whether by `peergrid probe`, else by data sheets; source: where the figures are
-    from.
+    gpus: on a host; multiprocessors, clock, lanes: of a GPU, cycles per second, float32 results of a multiprocessor in
+    a cycle; double: times as long in float64; memory: bytes of a GPU; reserved: those of it that the driver keeps;
+    bandwidth: of its memory, bytes read plus written; cache, cache_bandwidth: the same of its last cache; piece: bytes;
+    a copy engine takes as long for shorter contiguous runs; copy, store, host: the routes between two GPUs; network:
+    between hosts; measured: by `peergrid probe`, else from data sheets; source: where the figures are from.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Machines by name: those that were measured, and others from data sheets, marked so."""
+"""Machines by name: measured ones, and others from data sheets, which are marked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LAUNCH: float = figures()["launch"]
 
 @cache
 def bundled() -> Mapping[str, Machine]:
-    """The machines that peergrid brings along, by name."""
+    """The machines that peergrid includes, by name."""
     described = json.loads((files("peergrid.costs") / "machines.json").read_text())
     return {name: _machine(name, given) for name, given in described.items()}
 
 
 def machine_named(name: str) -> Machine:
-    """The machine of a name. Raises UsageError where there is none."""
+    """The machine of a name. Raises UsageError for an unknown name."""
     if name not in bundled():
         raise UsageError(
             f"'{name}' is neither a file nor a machine that is known: give a profile of 'peergrid probe', or one of "
@@ -35,7 +35,7 @@ def machine_named(name: str) -> Machine:
 
 
 def nearest(gpu: str, gpus: int) -> Machine:
-    """The bundled machine that is most like one with so many GPUs of that name."""
+    """The bundled machine most similar to one with so many GPUs of that name."""
     known = bundled().values()
     alike = [machine for machine in known if machine.gpu in gpu] or [m for m in known if m.measured]
     return min(alike, key=lambda machine: abs(machine.gpus - gpus))
@@ -48,7 +48,7 @@ def _machine(name: str, given: Mapping[str, Any]) -> Machine:
 
 
 def with_host(machine: Machine, factor: float) -> Machine:
-    """The machine with a host that takes so many times as long for calls."""
+    """The machine with a host whose calls take `factor` times as long."""
     calls = machine.calls
     return replace(
         machine,

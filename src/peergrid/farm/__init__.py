@@ -1,7 +1,7 @@
 """One command over many inputs, on job slots that each run one job at a time.
 
-To be read in this order: `jobs` (inputs become jobs), `slots` (the machine in parts), `queue` (which job runs next, a
-pure value), `folder` (logs, exit codes, the journal), `process` (one job as a process), `work` (the loop).
+Read in this order: `jobs` (inputs become jobs), `slots` (parts of the machine), `queue` (the order of jobs, a pure
+value), `folder` (logs, exit codes, the journal), `process` (one job as a process), `work` (the loop).
 """
 
 from peergrid.farm.folder import Done, FarmFolder

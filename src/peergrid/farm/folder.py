@@ -1,7 +1,7 @@
-"""The folder of a farm: what it does, each job's log and exit code, and the journal of starts and ends.
+"""The folder of a farm: its command and inputs, each job's log and exit code, and a journal of starts and ends.
 
-A job's exit code is written by the `sh` that runs it, so it is there even if the farm was killed meanwhile; its log
-is locked for as long as a process of the job has it open, so a later farm knows that it still runs.
+A job's exit code is written by the `sh` that runs it, so it exists even if the farm was killed; the log stays locked
+while a process of the job has it open, so that a later farm knows that the job still runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from peergrid.io.atomic import replacing
 
 @dataclass(frozen=True)
 class Done:
-    """The jobs of an earlier farm in this folder: those that ended well, and job → slot of those that still run."""
+    """The jobs of an earlier farm in this folder: those that succeeded, and job → slot of those that still run."""
 
     done: frozenset[int]
     running: dict[int, str]
@@ -43,7 +43,7 @@ class FarmFolder:
         return self.path / f"{job}.exit"
 
     def exit_code(self, job: int) -> int | None:
-        """The exit code of the last attempt, None where it has not ended by itself."""
+        """The exit code of the last attempt; None if it has not ended by itself."""
         try:
             return int(self.exit_file(job).read_text())
         except (OSError, ValueError):
@@ -51,9 +51,9 @@ class FarmFolder:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """The folder, made if need be, for this farm alone.
+        """Reserve the folder for this farm, and make it if needed.
 
-        Raises UsageError where it cannot be written, or another farm works in it.
+        Raises UsageError if it cannot be written, or another farm uses it.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,9 @@ class FarmFolder:
             os.close(opened)
 
     def begin(self, command: Sequence[str], jobs: Sequence[Job], resume: bool) -> Done:
-        """Write down what this farm does. Raises UsageError where an earlier one did other things, or is in the way."""
+        """Record the command and the inputs. Raises UsageError if the folder has another farm, or one that is not
+        resumed.
+        """
         inputs, earlier = [job.input for job in jobs], self.earlier()
         if earlier is not None and not resume:
             raise UsageError(
@@ -93,7 +95,7 @@ class FarmFolder:
         return self.left(jobs) if earlier is not None else Done(frozenset(), {})
 
     def earlier(self) -> dict[str, list[str]] | None:
-        """The command and the inputs of the farm in this folder, None where there is none."""
+        """The command and the inputs of the farm in this folder; None if there is none."""
         file = self.path / "farm.json"
         try:
             found: dict[str, Any] = json.loads(file.read_text())
@@ -105,12 +107,12 @@ class FarmFolder:
 
     @contextmanager
     def journal(self) -> Iterator[TextIO]:
-        """The journal, to which lines of JSON are added."""
+        """The journal, open to append lines of JSON."""
         with (self.path / "journal.jsonl").open("a", buffering=1) as file:
             yield file
 
     def left(self, jobs: Sequence[Job]) -> Done:
-        """The state of an earlier farm's jobs."""
+        """The jobs of an earlier farm that are done or still run."""
         codes = {job.number: self.exit_code(job.number) for job in jobs}
         slots = self._last_slots()
         running = {
@@ -130,7 +132,7 @@ class FarmFolder:
             os.close(opened)
 
     def _last_slots(self) -> dict[int, str]:
-        """The slot on which each job was started last, of the lines of the journal that are whole."""
+        """The slot on which each job was last started, from the complete lines of the journal."""
         found: dict[int, str] = {}
         file = self.path / "journal.jsonl"
         for line in file.read_text(errors="replace").splitlines() if file.exists() else ():
@@ -144,8 +146,8 @@ class FarmFolder:
 
 
 def is_locked(opened: int) -> bool:
-    """True where another open file holds the lock of this one; else this one holds it now. File systems without locks
-    have none.
+    """True if another process holds the lock of this file; else this process holds it now. False on file systems
+    without locks.
     """
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Inputs become jobs: the words of a command with the input in place of `{}`."""
+"""Jobs from inputs: the words of a command with the input in place of `{}`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Job:
 def make_jobs(command: Sequence[str], inputs: Iterable[str]) -> tuple[Job, ...]:
     """A job for each input: `{}` is the input, `{stem}` its file name without folder and ending, `{number}` counts.
 
-    Raises UsageError where the command is none, does not say where inputs go, or there is no input.
+    Raises UsageError for a command that is empty or has no place for inputs, and without inputs.
     """
     if not any(PLACE.search(word) for word in command):
         raise UsageError(
@@ -42,7 +42,7 @@ def make_jobs(command: Sequence[str], inputs: Iterable[str]) -> tuple[Job, ...]:
 
 
 def read_lines(file: Path | TextIO) -> list[str]:
-    """The inputs of a file: its lines that are not empty. Raises UsageError where it cannot be read."""
+    """The inputs of a file: its lines that are not empty. Raises UsageError if it cannot be read."""
     try:
         text = file.read_text() if isinstance(file, Path) else file.read()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""One job as a process: `sh` runs the command and writes down its exit code, in a session of its own."""
+"""One job as a process: `sh` runs the command in a session of its own and records its exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDING_SH = ("/bin/sh", "-c", '"$@"; echo $? >"$0"')
 
 @dataclass(frozen=True)
 class Running:
-    """A job that runs; process: None for one that an earlier farm started."""
+    """A running job; process: None for one that an earlier farm started."""
 
     job: int
     started: float
@@ -28,25 +28,25 @@ class Running:
     watched: int | None = None
 
     def ended(self, folder: FarmFolder) -> bool:
-        """True once its `sh` is gone, or has written the exit code."""
+        """True once its `sh` has ended, or has written the exit code."""
         if self.process is not None:
             return self.process.poll() is not None
         return folder.exit_code(self.job) is not None or not folder.runs(self.job)
 
     def signal(self, number: int) -> None:
-        """A signal to all processes of the job's session; jobs of earlier farms are let alone."""
+        """Send a signal to all processes of the job's session; not to jobs of earlier farms."""
         if self.process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
     def close(self) -> None:
-        """Release what watched the process."""
+        """Release the file descriptor that watches the process."""
         if self.watched is not None:
             os.close(self.watched)
 
 
 def start(job: Job, slot: JobSlot, folder: FarmFolder) -> Running:
-    """Start a job on a slot. Its log is locked as long as it runs, for its processes inherit the open file."""
+    """Start a job on a slot. Its log stays locked while it runs, as its processes inherit the open file."""
     folder.exit_file(job.number).unlink(missing_ok=True)
     with folder.log(job.number).open("ab") as log, _on(slot.cpus):
         with suppress(OSError):  # a file system without locks
@@ -63,7 +63,7 @@ def start(job: Job, slot: JobSlot, folder: FarmFolder) -> Running:
 
 
 def stop_all(running: list[Running], grace: float) -> None:
-    """End jobs: SIGTERM, and after so many seconds SIGKILL; returns when each `sh` is gone."""
+    """End jobs: SIGTERM, and after `grace` seconds SIGKILL; returns when each `sh` has ended."""
     for one in running:
         one.signal(signal.SIGTERM)
     until = time.monotonic() + grace
@@ -77,7 +77,7 @@ def stop_all(running: list[Running], grace: float) -> None:
 
 @contextmanager
 def _on(cpus: tuple[int, ...]) -> Iterator[None]:
-    """This thread on these processors, for children to inherit."""
+    """Bind this thread to some processors, for child processes to inherit."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:

@@ -1,4 +1,4 @@
-"""The order of jobs: which wait, which run and on which slot. A value without effects; every change makes a new one."""
+"""The order of jobs: which wait, which run and on which slot. An immutable value; every change makes a new one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class JobQueue:
-    """Jobs by their numbers. A free slot takes the next that waits; a failed one waits again, behind all others.
+    """Jobs by their numbers. A free slot takes the next waiting job; a failed job waits again, behind all others.
 
     Attributes:
         order: jobs that were never started here, from `position` on.
@@ -33,7 +33,7 @@ class JobQueue:
 
     @staticmethod
     def of(jobs: Sequence[int], slots: int, retries: int = 0, adopted: Mapping[int, int] | None = None) -> JobQueue:
-        """All jobs wait, but those adopted: slot → job that runs there from an earlier time."""
+        """A queue in which all jobs wait except those that an earlier farm left running: `adopted`, slot → job."""
         there = adopted or {}
         order = tuple(job for job in jobs if job not in set(there.values()))
         return JobQueue(order, tuple(there.get(slot) for slot in range(slots)), retries)
@@ -54,7 +54,7 @@ class JobQueue:
         return not self.busy and (self.draining or (self.position == len(self.order) and not self.again))
 
     def start(self, slot: int) -> tuple[JobQueue, int | None]:
-        """The next job on a slot, if that is free and one waits."""
+        """Start the next job on a slot, if the slot is free and a job waits."""
         if self.running[slot] is not None or self.draining:
             return self, None
         if self.position < len(self.order):
@@ -66,7 +66,7 @@ class JobQueue:
         return self, None
 
     def end(self, slot: int, succeeded: bool) -> JobQueue:
-        """The job of a slot has ended."""
+        """The queue after the job of a slot has ended."""
         job, freed = self._freed(slot)
         if succeeded:
             return replace(freed, done=self.done + 1)
@@ -76,12 +76,12 @@ class JobQueue:
         return replace(freed, failures=failures, again=(*self.again, job))
 
     def put_back(self, slot: int) -> JobQueue:
-        """The job of a slot was ended from here: it waits as if it had never been started."""
+        """The queue after the farm ended the job of a slot: the job waits as if it had not been started."""
         job, freed = self._freed(slot)
         return replace(freed, again=(job, *self.again))
 
     def drain(self) -> JobQueue:
-        """Jobs that run may end; no more are started."""
+        """Start no more jobs; running ones continue."""
         return replace(self, draining=True)
 
     def _put(self, slot: int, job: int | None) -> JobQueue:

@@ -1,4 +1,4 @@
-"""The machine in parts, each of which runs one job at a time: a GPU, some GPUs that NVLink joins, some processors."""
+"""Parts of the machine that run one job at a time each: a GPU, GPUs joined by NVLink, or some processors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ GROUPS = re.compile(r"cuda:(\d{1,4}(?:\+\d{1,4})*(?:,\d{1,4}(?:\+\d{1,4})*)*)")
 
 @dataclass(frozen=True)
 class JobSlot:
-    """The place of one job at a time; gpus: by the numbers that this process sees, none for a share of the processors;
-    cpus: the logical processors that the job may use.
+    """The place of one job at a time; gpus: by the numbers of this process, none for a share of the processors; cpus:
+    the logical processors that the job may use.
     """
 
     name: str
@@ -39,7 +39,7 @@ def parse_slots(spec: str) -> tuple[JobSlot, ...]:
     """The job slots that a specification names: `auto`, `cpu:4`, `cuda` (each GPU), `cuda:0+1,2+3` (groups), or
     `cuda:nvlink` (groups of GPUs that all have an NVLink to each other).
 
-    Raises UsageError where it cannot be read, or names GPUs that are not there.
+    Raises UsageError for one that is not valid, or names GPUs that do not exist.
     """
     cpus = usable_cpus()
     if found := re.fullmatch(r"cpu(?::(\d{1,9}))?", spec):
@@ -56,14 +56,14 @@ def parse_slots(spec: str) -> tuple[JobSlot, ...]:
 
 
 def cpu_slots(count: int, cpus: Sequence[int]) -> tuple[JobSlot, ...]:
-    """So many slots, each with its share of the processors; where these are fewer, slots share one."""
+    """`count` slots, each with its share of the processors; slots share a processor if these are fewer."""
     return tuple(JobSlot(f"cpu:{k}", (), share(cpus, k, count)) for k in range(count))
 
 
 def gpu_slots(groups: Sequence[tuple[int, ...]], there: Sequence[Gpu], cpus: Sequence[int]) -> tuple[JobSlot, ...]:
     """A slot for each group of GPUs, with its share of the processors that are near its first GPU, as far as known.
 
-    Raises UsageError for a GPU that is not there or stands twice.
+    Raises UsageError for a GPU that does not exist or is named twice.
     """
     by_number = {gpu.index: gpu for gpu in there}
     named = list(chain.from_iterable(groups))
@@ -81,13 +81,13 @@ def gpu_slots(groups: Sequence[tuple[int, ...]], there: Sequence[Gpu], cpus: Seq
 
 
 def share(cpus: Sequence[int], part: int, parts: int) -> tuple[int, ...]:
-    """Part `part` of so many of the processors, in their order; never none."""
+    """The processors of part `part` of `parts`, in their order; at least one."""
     first, last = part * len(cpus) // parts, (part + 1) * len(cpus) // parts
     return tuple(cpus[first:last]) or (cpus[part % len(cpus)],)
 
 
 def nvlink_groups(numbers: Sequence[int], links: Sequence[Link]) -> tuple[tuple[int, ...], ...]:
-    """The GPUs in groups within which all have an NVLink to each other, or to a switch; one without is alone."""
+    """Groups of GPUs that all have an NVLink to each other, or to a switch; a GPU without links is a group itself."""
     switched = {link.source for link in links if link.target is None}
     direct = {(link.source, link.target) for link in links}
     groups: list[list[int]] = []
@@ -111,7 +111,7 @@ def _groups(spec: str, there: Sequence[Gpu], links: Sequence[Link]) -> tuple[tup
 
 
 def _present() -> tuple[tuple[Gpu, ...], tuple[Link, ...]]:
-    """The GPUs that answer and their NVLinks; opens no context on them."""
+    """The working GPUs and their NVLinks; creates no context on them."""
     driver, _ = find()
     with nvml.session() as (management, _):
         found, _ = gpus.readable(driver, management)

@@ -26,8 +26,8 @@ def work(
     requests: Callable[[], int] = lambda: 0,
     report: Callable[[JobQueue], None] = lambda queue: None,
 ) -> JobQueue:
-    """Run jobs until none is left, or as far as requests to stop let it: at 1 those that run may end, at 2 they are
-    ended. report is called after each change.
+    """Run jobs until none is left or the user asks to stop: after one request running jobs may end, after two they are
+    ended. report: called after each change.
 
     Returns:
         the queue at the end.
@@ -55,7 +55,7 @@ def work(
 
 
 def adopted(found: Done, slots: Sequence[JobSlot]) -> tuple[dict[int, int], tuple[int, ...]]:
-    """The jobs of an earlier farm that still run: slot → job for those whose slot is there, and the others."""
+    """The jobs of an earlier farm that still run: slot → job for those whose slot exists here, and the others."""
     by_name = {slot.name: number for number, slot in enumerate(slots)}
     there = {by_name[name]: job for job, name in found.running.items() if name in by_name}
     return there, tuple(job for job in found.running if job not in there.values())
@@ -69,7 +69,7 @@ def _ended(queue: JobQueue, slot: int, one: Running, folder: FarmFolder, journal
 
 
 def _stopped(queue: JobQueue, running: dict[int, Running], journal: TextIO) -> JobQueue:
-    """All jobs of this farm wait again; an earlier farm's go on by themselves."""
+    """The queue with all running jobs of this farm put back; those of an earlier farm continue."""
     for slot, one in running.items():
         one.close()
         if one.process is not None:

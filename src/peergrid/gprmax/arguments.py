@@ -1,4 +1,4 @@
-"""The words of a command as numbers, points and names, each fault in a sentence with the line."""
+"""The words of a command as numbers, points and names; each fault is a sentence with the line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CHOICE = TypeVar("CHOICE", bound=str)
 
 
 class Fill(TypedDict):
-    """The material of an object, or one for each axis; smoothed at its surface where that can be."""
+    """The material of an object, or one for each axis, and whether its surface is smoothed if possible."""
 
     material: tuple[str, ...]
     smooth: bool
 
 
 def counted(command: Command, *allowed: int) -> tuple[str, ...]:
-    """The words, of which there must be as many as one of `allowed`."""
+    """The words; their number must be one of `allowed`."""
     if len(command.words) not in allowed:
         *some, last = (str(n) for n in allowed)
         expected = f"{', '.join(some)} or {last}" if some else last
@@ -29,7 +29,7 @@ def counted(command: Command, *allowed: int) -> tuple[str, ...]:
 
 
 def at_least(command: Command, count: int) -> tuple[str, ...]:
-    """The words, of which there must be so many at least."""
+    """The words, at least `count` of them."""
     if len(command.words) < count:
         raise command.fault(f"to have at least {count} words", str(len(command.words)), "correct it")
     return command.words
@@ -55,7 +55,7 @@ def positive(command: Command, place: int) -> float:
 
 
 def not_negative(command: Command, place: int, infinite: bool = False) -> float:
-    """A number not below 0; `inf` too where that means something."""
+    """A number not below 0, or `inf` if `infinite`."""
     if infinite:
         return number(command, place, lambda v: v >= 0, "a number not below 0 or inf")
     return number(command, place, lambda v: isfinite(v) and v >= 0, "a number not below 0")
@@ -70,7 +70,7 @@ def whole(command: Command, place: int, least: int, most: int = 10**9) -> int:
 
 
 def times(command: Command, place: int) -> tuple[float, float]:
-    """A start and a stop time from a place on, seconds; without them a source is never switched off."""
+    """A start and a stop time (s) from a word on; by default a source is never switched off."""
     if len(command.words) <= place:
         return 0.0, inf
     start = not_negative(command, place)
@@ -79,7 +79,7 @@ def times(command: Command, place: int) -> tuple[float, float]:
 
 
 def point(command: Command, place: int) -> Vector:
-    """Three coordinates from a place on, metres; `inf` stands for the whole of an axis without extent."""
+    """Three coordinates (m) from a word on; `inf` means the whole of an axis without extent."""
     x, y, z = (
         number(command, place + k, lambda v: abs(v) <= 1e20 or v == float("inf") or v == -float("inf"), "a coordinate")
         for k in range(3)
@@ -88,13 +88,13 @@ def point(command: Command, place: int) -> Vector:
 
 
 def vector(command: Command, place: int) -> Vector:
-    """Three finite numbers from a place on, metres."""
+    """Three finite numbers (m) from a word on."""
     x, y, z = (number(command, place + k, lambda v: abs(v) <= 1e20) for k in range(3))
     return (x, y, z)
 
 
 def one_of(command: Command, place: int, choices: Sequence[CHOICE], fold: bool = True) -> CHOICE:
-    """The word at a place, one of some; case does not matter where `fold`."""
+    """The word at a place, one of `choices`; `fold`: in upper or lower case."""
     word = command.words[place]
     for choice in choices:
         if word == choice or (fold and word.lower() == choice.lower()):
@@ -103,7 +103,9 @@ def one_of(command: Command, place: int, choices: Sequence[CHOICE], fold: bool =
 
 
 def fill(command: Command, place: int) -> Fill:
-    """The words behind the geometry of an object: a material, with y or n for smoothing and a tag, or three of them."""
+    """The words after the geometry of an object: a material, with y or n for smoothing and a tag, or three
+    materials.
+    """
     left = command.words[place:]
     if not 1 <= len(left) <= 5:
         raise command.fault(

@@ -1,4 +1,4 @@
-"""From what an input file says to a rasterised domain: grid and time step, objects in order, sources, receivers."""
+"""From the items of an input file to a rasterised domain: grid and time step, objects in order, sources, receivers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ KIND = TypeVar("KIND")
 
 @dataclass(frozen=True)
 class Plan:
-    """The grid of a model and its time step, known before anything is rasterised."""
+    """The grid of a model and its time step, before anything is rasterised."""
 
     items: tuple[Item, ...]
 
@@ -100,7 +100,7 @@ class Plan:
         return tuple(item for item in self.items if isinstance(item, kind))
 
     def said(self, name: str, otherwise: str) -> str:
-        """The beginning of a sentence about a setting: its command and line, where it is of an input file."""
+        """The beginning of a sentence about a setting: its command and line, if it is from an input file."""
         found = (item.command for item in self.of(Setting) if item.name == name)
         command = next(found, None)
         return otherwise if command is None else command.what
@@ -132,7 +132,7 @@ class Plan:
 
     @cached_property
     def waves(self) -> Mapping[str, Formula | Column]:
-        """Waveforms by their names, of which later ones win."""
+        """Waveforms by name; of equal names the last one."""
         found: dict[str, Formula | Column] = {}
         for item in self.items:
             if isinstance(item, Wave):
@@ -144,7 +144,7 @@ class Plan:
 
     @property
     def mode(self) -> Mode:
-        """Three dimensions, or which two."""
+        """The mode: three dimensions, or TE or TM in two."""
         if self.frame.flat is None:
             return "3D"
         kind = "TE" if self.settings.get("domain_mode") == "TE" else "TM"
@@ -159,7 +159,7 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """One less than the samples of a trace, of which the first is from before the first step."""
+        """The steps: one less than the samples of a trace, whose first is taken before the first step."""
         window = self.settings["time_window"]
         samples = window if isinstance(window, int) else ceil(min(window / self.dt, 1e18)) + 1
         if samples < 2 or samples > MOST_STEPS:
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def poles(self) -> int:
-        """The most numbers that poles need at a node, an upper bound but for media that files of cells bring."""
+        """The most numbers that poles need at a node: an upper bound, without media from files of cells."""
         named = [medium for medium in media_of(self).all if medium.poles]
         grown = [WATER] * bool(self.of(Flood)) + [GRASS] * bool(self.of(Lawn))
         mixed = [WATER] * any(isinstance(item, Mixing) and isinstance(item.model, Soil) for item in self.items)
@@ -183,20 +183,20 @@ class Plan:
 
     @property
     def thickness(self) -> Mapping[str, int]:
-        """Cells of absorber by side, of those that have any."""
+        """Cells of absorber for each side that has any."""
         flat = self.frame.flat
         return {side: n for side, n in self.asked.items() if n and (flat is None or side[0] != AXES[flat])}
 
     @property
     def asked(self) -> Mapping[str, int]:
-        """Cells of absorber of all six sides, as the file says."""
+        """Cells of absorber of all six sides, as given in the file."""
         given = self.settings.get("pml_cells", (CELLS_OF_ABSORBER,) * 6)
         sides = [f"{axis}{end}" for end in "-+" for axis in AXES]
         return dict(zip(sides, given, strict=True)) | {item.side: 0 for item in self.of(Wall)}
 
 
 def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
-    """The domain of a model. Raises UsageError, one sentence with the line, for what does not fit together."""
+    """The domain of a model. Raises UsageError, one sentence with the line, for items that do not fit together."""
     settings, frame = plan.settings, plan.frame
     media, raster = rasterised(plan, dtype)
     flat = tuple(slice(0, 1) if axis == frame.flat else slice(None) for axis in range(3))
@@ -219,7 +219,7 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
 
 
 def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
-    """The fields far away that a model asks for, each with its frequencies and its box."""
+    """The requested far fields, each with its frequencies and its box."""
     faces = {item.name: item for item in plan.of(Faces)}
     spectra = {item.name: item for item in plan.of(Spectrum)}
     for one in plan.of(Faraway):
@@ -233,7 +233,7 @@ def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
 
 
 def far_fields(plan: Plan) -> Iterator[FarField]:
-    """The fields far away as placed."""
+    """The far fields on the grid."""
     for one, spectrum, around in wished(plan):
         lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
         yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
@@ -251,13 +251,13 @@ def _wire(frame: Frame, item: Wire) -> PlacedWire:
 
 
 def media_of(plan: Plan) -> Media:
-    """The media that a model names."""
+    """The media that a model defines."""
     harmonic = plan.settings.get("magnetic_averaging", "harmonic") == "harmonic"
     return Media(plan.items, plan.settings.get("dispersive_averaging", False), harmonic)
 
 
 def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
-    """The objects of a model on its grid, in the order of the file, and the media that they have."""
+    """Rasterise the objects of a model in the order of the file; the grid with its media."""
     media = media_of(plan)
     frame, raster = plan.frame, Raster(plan.frame.cells, BACKGROUND)
     for item in plan.items:
@@ -278,7 +278,7 @@ def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
 
 
 def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:
-    """Put an object without thickness in: one material, or one for each axis that it has edges along."""
+    """Rasterise an object without thickness: one material, or one for each axis along which it has edges."""
     names = shape.materials
     axes = list(edges(frame, shape))
     own = sorted({axis for axis, _ in axes})
@@ -320,7 +320,7 @@ def sources(plan: Plan) -> Iterator[Placed]:
 
 
 def waveform(plan: Plan, source: Source | Incoming) -> Formula | Column | Waveform:
-    """The waveform of a source, which it may have by name."""
+    """The waveform of a source, given itself or by name."""
     found = source.waveform
     if not isinstance(found, str):
         return found
@@ -336,7 +336,7 @@ def _sampled(plan: Plan, found: Formula | Column | Waveform) -> Waveform:
 
 
 def _incoming(frame: Frame, wave: Incoming, drive: Drive) -> PlaneWave:
-    """The plane wave, which sets out at the domain's corner that it comes from, or so many cells before its layers."""
+    """The plane wave; it starts at the corner of the domain that it comes from, or some cells before its layers."""
     lo, hi = (frame.source(wave.command, corner) for corner in (wave.lo, wave.hi))
     direction = directions.whole(wave.direction, frame.spacing)
     if not any(direction):
@@ -358,7 +358,7 @@ def _source(source: Source, node: Index, drive: Drive) -> Placed:
 
 
 def receivers(plan: Plan) -> Iterator[Receiver]:
-    """The receivers as placed, in order."""
+    """The receivers on the grid, in order."""
     for item in plan.items:
         if isinstance(item, Heard):
             node = plan.frame.source(item.command, item.at)
@@ -368,7 +368,7 @@ def receivers(plan: Plan) -> Iterator[Receiver]:
 
 
 def array(frame: Frame, item: HeardArray) -> Iterator[Index]:
-    """The nodes of receivers in rows."""
+    """The nodes of an array of receivers."""
     lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
     step = [max(1, nearest(s / d)) for s, d in zip(item.step, frame.spacing, strict=True)]
     if any(b < a for a, b in zip(lo, hi, strict=True)) or min(item.step) < 0:

@@ -1,4 +1,4 @@
-"""From an input file's items to the text of a model file of the kind fdtd3d that means the same."""
+"""From an input file's items to the text of an equivalent model file of the kind fdtd3d."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ SETTINGS = (
 
 
 def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
-    """The model file, to lie in a folder: files are named from there.
+    """The text of the model file; files are named relative to `folder`.
 
-    Raises UsageError, one sentence with the command and its line, for what a model file cannot say.
+    Raises UsageError, one sentence with the command and its line, for items that a model file cannot express.
     """
     for item in plan.items:
         if isinstance(item, Placed) and not isinstance(item, WRITTEN):
@@ -109,7 +109,7 @@ def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
 
 
 def _checked(hint: Any, items: Iterable[KIND]) -> Iterator[KIND]:
-    """The items, where a model file can say them."""
+    """The items. Raises UsageError for one that a model file cannot express."""
     for item in items:
         try:
             read_value(hint, plain(item), "value")
@@ -155,7 +155,7 @@ def _stretch(item: Stretching) -> StretchSpec:
 
 
 def _materials(plan: Plan) -> Iterator[Material]:
-    """Media with the poles that other commands give them."""
+    """Media with the poles that other commands add."""
     named = [item for item in plan.items if isinstance(item, Material | Given)]
     poles: dict[str, tuple[PoleSpec, ...]] = {item.name: () for item in named}
     for item in plan.of(Dispersion):
@@ -227,13 +227,13 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
 
 
 def _in_order(plan: Plan) -> bool:
-    """True where all receivers in rows come after the others, as in a model file."""
+    """True if all arrays of receivers come after the single ones, as in a model file."""
     kinds = [isinstance(item, HeardArray) for item in plan.items if isinstance(item, Heard | HeardArray)]
     return kinds == sorted(kinds)
 
 
 def _receivers(plan: Plan) -> Iterator[Heard]:
-    """The receivers; where rows come before others, each of theirs, too."""
+    """The receivers; arrays that come before others are written as single receivers."""
     for item in plan.items:
         if isinstance(item, Heard):
             yield item

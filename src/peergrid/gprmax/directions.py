@@ -1,6 +1,7 @@
-"""Directions of plane waves as whole numbers, and where their electric field points.
+"""Directions of plane waves as whole numbers, and the directions of their electric fields.
 
-Waves go along (m_x / dx, m_y / dy, m_z / dz). To given angles the smallest whole numbers are sought that come near.
+Waves go along (m_x / dx, m_y / dy, m_z / dz). For given angles, the smallest whole numbers with a direction close to
+them are searched.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ SMALL = 1e-12
 
 
 def whole(direction: Index | Vector, spacing: Vector) -> Index:
-    """The whole numbers of a direction; of a unit vector the smallest within 0.05 degrees, zeros if there are none."""
+    """The whole numbers of a direction; for a unit vector the smallest ones within 0.05 degrees, zeros if there are
+    none.
+    """
     if all(isinstance(m, int) for m in direction):
         return tuple(map(int, direction))
     along = np.multiply(direction, spacing)
@@ -31,7 +34,7 @@ def whole(direction: Index | Vector, spacing: Vector) -> Index:
 
 
 def _apart(found: Index, direction: Index | Vector, spacing: Vector) -> float:
-    """Degrees between whole numbers and a direction."""
+    """The angle between whole numbers and a direction, degrees."""
     return degrees(acos(min(1.0, max(-1.0, float(np.dot(way(found, spacing), direction))))))
 
 

@@ -1,4 +1,4 @@
-"""Fields far away: the box of a surface, its frequencies, the directions."""
+"""Commands of far fields: the box of a surface, its frequencies, the directions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTPUTS = (
 
 
 def surface(command: Command, folder: Path) -> Item:
-    """Corners and a name; faces that are left out are refused."""
+    """Corners and a name. Raises UsageError if faces are left out."""
     words = at_least(command, 7)
     if len(words) > 7:
         raise command.fault("to have all six faces", f"all but {', '.join(words[7:])}", "close it around what radiates")

@@ -1,8 +1,8 @@
 """Random fields with a fractal spectrum on boxes of cells and on their faces, the same for the same seed.
 
 White noise is divided by a power of the wavenumber, the fractal dimension (D. L. Turcotte, Fractals and Chaos in
-Geology and Geophysics, 1997). Wavenumbers, precisions and generators are those of gprMax: its models come out cell by
-cell.
+Geology and Geophysics, 1997). Wavenumbers, precisions and generators are those of gprMax: its models are reproduced
+cell by cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bins = NDArray[np.intp]
 def bins(shape: tuple[int, int, int], dimension: float, weights: Doubles, count: int, seed: int, dtype: Dtype) -> Bins:
     """The number, from 0 to before `count`, of the class of each cell of a box.
 
-    weights: of the wavenumbers along the axes, which are besides as if the box were a cube.
+    weights: of the wavenumbers along the axes, which are otherwise those of a cube.
     """
     sides = np.array(shape, np.float64)
     shortest = min(n for n in shape if n > 1) if max(shape) > 1 else 1
@@ -44,7 +44,7 @@ def heights(
 
 
 def chances(shape: tuple[int, int], dimension: float, seed: int, dtype: Dtype) -> NDArray[np.floating]:
-    """The probability that something stands in each cell of a face, or in one before it, by rows."""
+    """The cumulative probability of a position on a face, row by row."""
     values = _field(shape, dimension, np.ones(2), seed, dtype)
     least, most = np.amin(values), np.amax(values)
     slope = 1 / (most - least) if most > least else values.dtype.type(0)

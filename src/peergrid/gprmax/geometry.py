@@ -1,4 +1,4 @@
-"""Files of a model's geometry: cells for `#geometry_objects_read` here and in gprMax 4, and views for ParaView."""
+"""Files of a model's geometry: cells for `#geometry_objects_read`, here and in gprMax 4, and views for ParaView."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINE = 3
 
 
 def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
-    """The files that a model asks for, written into a folder. The model is rasterised again for them."""
+    """Write the geometry files of a model into a folder; the model is rasterised again for them."""
     wanted = [item for item in plan.items if isinstance(item, View | Saved)]
     if not wanted:
         return ()
@@ -77,7 +77,7 @@ def _strides(frame: Frame, item: View) -> Index:
 def _save(
     folder: Path, name: str, plan: Plan, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index
 ) -> Iterator[Path]:
-    """Cells, components and which are fixed, and the database of their media."""
+    """Write cells, components and which of these are fixed, and the database of their media."""
     where = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
     nodes = (slice(None), *(slice(a, b + 1) for a, b in zip(lo, hi, strict=True)))
     used = np.union1d(np.unique(raster.solid[where]), np.unique(raster.ids[nodes]))
@@ -107,13 +107,13 @@ def _save(
 
 
 def _keys(names: Iterable[str]) -> list[str]:
-    """Keys that gprMax takes: letters, digits and marks that do not matter to it."""
+    """Keys that gprMax accepts: letters, digits and some marks."""
     plain = ("".join(c if c.isascii() and c.isalnum() else "_" for c in name) for name in names)
     return [f"material_{number:03d}_{name[:60]}" for number, name in enumerate(plain)]
 
 
 def _identifier(name: str) -> str:
-    """A name as gprMax takes it for a database."""
+    """A name that gprMax accepts for a database."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
     return plain if plain[0].isalpha() else f"database_{plain}"
 

@@ -1,7 +1,7 @@
-"""Boxes of soil as cells: media at random, rough faces, water on them, grass with its roots.
+"""Boxes of soil as cells: random media, rough faces, water on them, grass with its roots.
 
-Layers are put on a box in the order of the file, each over what is there. Blades and roots stand where chance puts them
-and wander along the diagonal of their face, as gprMax's do for the same seed.
+Layers are added to a box in the order of the file, each over the earlier ones. Blades and roots stand at random places
+and drift along the diagonal of their face, as gprMax's do for the same seed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kinds = NDArray[np.int8]
 class Face:
     """A part of a face of a box: the axis along its normal, nodes in the face's plane, and limits along the normal.
 
-    lower: it looks to lower nodes. tops: where ground, or each blade of grass, ends. water: up to there; 0 is none.
+    lower: it looks to lower nodes. tops: the ends of the ground, or of each blade of grass. water: its level; 0: none.
     """
 
     axis: int
@@ -53,7 +53,7 @@ class Face:
 def cells(
     frame: Frame, box: FractalBox, layers: Iterable[Layer], media: Media, dtype: Dtype
 ) -> tuple[Index, Ids, tuple[int, ...]]:
-    """The first cell of a box with its layers, the media of its cells, and which these are.
+    """The first cell of a box with its layers, the numbers of its cells' media, and these media.
 
     Raises UsageError, one sentence with the line.
     """
@@ -163,7 +163,7 @@ def _lawn(layer: Lawn, face: Face, dtype: Dtype) -> Face:
 
 
 def _put(kinds: Kinds, first: Index, face: Face, end: int, dtype: Dtype) -> None:
-    """Change the kinds of cells at a face; first: the box's first cell; end: where its ground ends along the normal."""
+    """Change the media of cells at a face; first: the box's first cell; end: that of its ground along the normal."""
     upright = np.moveaxis(kinds, face.axis, -1)
     corner = [i - first[k] for i, k in zip(face.lo, (k for k in range(3) if k != face.axis), strict=True)]
     if face.grass is not None:
@@ -183,7 +183,7 @@ def _put(kinds: Kinds, first: Index, face: Face, end: int, dtype: Dtype) -> None
 
 
 def _grow(upright: Kinds, corner: tuple[int, int], first: int, face: Face, end: int, dtype: Dtype) -> None:
-    """Blades from the ground up, then roots down, each until it leaves the box."""
+    """Add blades from the ground up, then roots down, each until it leaves the box."""
     places = [(corner[0] + int(i), corner[1] + int(j), int(face.tops[i, j])) for i, j in np.argwhere(face.tops > 0)]
     bends, signs, chance = (np.random.default_rng(face.grass) for _ in range(3))
     for i, j, top in places:

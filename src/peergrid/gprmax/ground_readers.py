@@ -1,4 +1,4 @@
-"""From the words of commands about soil and files to data: models of mixing, boxes of soil, cells, views."""
+"""From the words of commands about soil and files to data: mixing models, boxes of soil, cells, views."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def saved(command: Command, folder: Path) -> Item:
 
 
 def _name(command: Command, place: int) -> str:
-    """A word that files can be called after, inside the folder of results."""
+    """A word that can be a file name in the folder of results."""
     word = command.words[place]
     if not free(word):
         raise command.fault("to have a name without folders", f"'{word}'", "use letters, digits, '_' and '-'")
@@ -138,7 +138,7 @@ def _name(command: Command, place: int) -> str:
 
 
 def from_database(command: Command, folder: Path) -> Item:
-    """A database beside the model, a key, and perhaps another name."""
+    """A database in the model's folder, a key, and optionally another name."""
     words = counted(command, 2, 3)
     file = beside(command, f"{words[0]}.json", folder, folder)
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""A model in words as data: one frozen dataclass for each thing that input files and model files can say.
+"""The items of a model as data: one frozen dataclass for each thing that input files and model files can contain.
 
 Many are tables of a model file as they stand, as `objects` are.
 """
@@ -38,7 +38,7 @@ OWN = ("results.h5", "snapshots.h5")
 
 
 def free(name: str) -> bool:
-    """True for a name that files can be called after, inside the folder of results."""
+    """True for a name that can be a file name in the folder of results."""
     plain = name != "" and len(name) <= LONGEST and all(c.isalnum() or c in "_-+=." for c in name)
     return plain and not name.startswith(".")
 
@@ -54,7 +54,7 @@ SnapshotName = Annotated[str, Rule("a name without folders, ending in .vtkhdf, .
 
 @dataclass(frozen=True)
 class Setting:
-    """A command of which a model has one at most: its name, what it says and, from an input file, where it stands."""
+    """A command that a model has at most once: its name, its values and, for an input file, its line."""
 
     name: str
     value: object
@@ -159,7 +159,7 @@ class Dispersion(Placed):
 
 @dataclass(frozen=True)
 class Mixing(Placed):
-    """A model of mixing: media between two limits."""
+    """A mixing model: media between two limits."""
 
     model: Soil | Spread
 
@@ -170,7 +170,7 @@ class Mixing(Placed):
 
 @dataclass(frozen=True)
 class Choice(Placed):
-    """Media by their names, as a model of mixing."""
+    """Media by their names, as a mixing model."""
 
     kind: ClassVar[str] = "list"
     name: Name
@@ -230,7 +230,7 @@ class Saved(Placed):
 
 @dataclass(frozen=True)
 class Wave(Placed):
-    """A waveform by its formula."""
+    """A waveform given by a formula."""
 
     name: str
     formula: Formula
@@ -238,7 +238,7 @@ class Wave(Placed):
 
 @dataclass(frozen=True)
 class SampledWaves(Placed):
-    """Waveforms from a file of columns."""
+    """Waveforms from the columns of a file."""
 
     file: Path
 
@@ -263,9 +263,9 @@ class Source(Placed):
 class Incoming(Placed):
     """A plane wave in the box between two corners.
 
-    direction: whole numbers, places from node to node, or as a unit vector what these are to come near; polarisation:
-    degrees, its electric field points along -phi at 0 and along -theta at 90; medium: the name of what surrounds the
-    bodies in the box, None for the layers that the wave meets along an axis.
+    direction: whole numbers, or a unit vector that they should approximate; polarisation: degrees, its electric field
+    points along -phi at 0 and along -theta at 90; medium: the name of what surrounds the bodies in the box, None for
+    the layers that the wave meets along an axis.
     """
 
     lo: Vector
@@ -319,7 +319,7 @@ class Stretching:
 
 @dataclass(frozen=True)
 class Faces(Placed):
-    """A box from whose faces fields far away are worked out."""
+    """A box from whose faces far fields are computed."""
 
     lo: Vector
     hi: Vector
@@ -328,7 +328,7 @@ class Faces(Placed):
 
 @dataclass(frozen=True)
 class Spectrum(Placed):
-    """The frequencies of a box's fields far away, Hz."""
+    """The frequencies of a box's far fields, Hz."""
 
     faces: str
     name: str
@@ -348,7 +348,7 @@ class Faraway(Placed):
 
 @dataclass(frozen=True)
 class Passed(Placed):
-    """A sentence about a command at the end of the run: that it changes no field, or what was taken for it."""
+    """A note about a command at the end of the run: that it changes no field, or the value that was used."""
 
     note: str
 

@@ -19,7 +19,9 @@ SCHEMA = "gprMax-material-database"
 
 
 class Database:
-    """The media of a database by their keys. Raises UsageError, one sentence, where it is none or a medium is wrong."""
+    """The media of a database by their keys. Raises UsageError, one sentence, for a file of another kind or a wrong
+    medium.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""The media of a model: those that it names, and the averages that interfaces have."""
+"""The media of a model: those that it defines, and the averages at interfaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BACKGROUND = BUILT_IN.index(VACUUM)
 
 
 class Media:
-    """Media by number, the built-in first, then as named, then averages as they are needed."""
+    """Media by number: built-in ones, then those of the model, then averages as needed."""
 
     def __init__(self, items: Iterable[Item], dispersive: bool, harmonic: bool) -> None:
         self._dispersive, self._harmonic = dispersive, harmonic
@@ -57,22 +57,22 @@ class Media:
         return tuple(self._known)
 
     def place(self, command: Command, name: str) -> int:
-        """The number of a medium. Raises UsageError where none has that name."""
+        """The number of a medium. Raises UsageError for an unknown name."""
         if name not in self._places:
             close = get_close_matches(name, (*self._places, *self._mixings), n=1)
             advice = f"did you mean '{shown(close[0])}'?" if close else "define it."
             if name in self._mixings:
-                advice = "a model of mixing is for fractal boxes alone."
+                advice = "a mixing model is for fractal boxes alone."
             raise UsageError(f"{command.what} is expected to name a material, got '{shown(name)}'; {advice}")
         return self._places[name]
 
     def mixed(self, command: Command, name: str, count: int) -> tuple[int, ...]:
-        """The numbers of so many media of a model of mixing; of a medium, its own."""
+        """The numbers of `count` media of a mixing model; for a medium, its own number."""
         if name not in self._mixings:
             return (self.place(command, name),) * count
         item = self._mixings[name]
         if count < 2:
-            raise command.fault("to ask for two media of a model of mixing at least", str(count), "ask for more")
+            raise command.fault("to ask for at least two media of a mixing model", str(count), "ask for more")
         if isinstance(item, Choice):
             if count > len(item.materials):
                 raise command.fault(f"to ask for at most {len(item.materials)} media", str(count), "ask for fewer")
@@ -98,9 +98,9 @@ class Media:
         return Mixture(item.name, rock, item.share, liquid, item.limits, item.band, item.exponent)
 
     def known(self, medium: Medium, library: str | None = None) -> int:
-        """The number of the model's own medium of that name, where it has one, else of this one.
+        """The number of the model's own medium of that name if there is one, else of this one.
 
-        library: of a medium from a file, which has a name of its own where the model's is another medium.
+        library: the file of the medium, which is renamed if the model has another medium of its name.
         """
         if library is not None and self._known[self._places.get(medium.name, BACKGROUND)] != medium:
             medium = replace(medium, name=f"{medium.name}{{{library}}}")
@@ -115,7 +115,9 @@ class Media:
         return {place: self._filling([place], smooth) for place in places}
 
     def filled(self, body: Body) -> Filling:
-        """The filling of an object. Perfect conductors fix no magnetic component: they take what is beside them."""
+        """The filling of an object. Perfect conductors fix no magnetic component, which takes the medium of the
+        neighbouring cells.
+        """
         smooth = isinstance(body, Solid) and body.smooth
         return self._filling([self.place(body.command, name) for name in body.materials], smooth)
 
@@ -130,7 +132,7 @@ class Media:
         return Filling(cell, (x, y, z), (True, True, True, *(None if shut else True for shut in closed)))
 
     def smooth(self, raster: Raster) -> None:
-        """Give components that are not fixed the medium of the cells around, or the average of several."""
+        """Set components that are not fixed to the medium of the cells around, or to the average of several."""
         for component, where, free, around in raster.averages():
             ids = raster.ids[component][where]
             shut = np.zeros(len(self._known), np.bool_)
@@ -174,7 +176,7 @@ class Media:
         return self._averages[magnetic, key]
 
     def _smooths(self, medium: Medium) -> bool:
-        """True where surfaces of a medium are averaged with what is beside them."""
+        """True if surfaces of a medium are averaged with neighbouring cells."""
         return not (medium.stops_electric or medium.stops_magnetic) and (self._dispersive or not medium.poles)
 
     def _name(self, item: Material | Given) -> None:
@@ -213,7 +215,7 @@ def _mean(name: str, parts: list[Medium]) -> Medium:
 
 
 def _harmonic(values: list[float]) -> float:
-    """The harmonic mean; 0 where a value is."""
+    """The harmonic mean; 0 if a value is 0."""
     if any(value == 0 for value in values):
         return 0.0
     total = sum(0.0 if isinf(value) else 1 / value for value in values)

@@ -1,4 +1,4 @@
-"""An input file as a model: what `peergrid run`, `plan` and `verify` take."""
+"""An input file as a model, for `peergrid run`, `plan` and `verify`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from peergrid.models.survey import Shift, Survey, Trace, Vector
 
 @dataclass(frozen=True, eq=False)
 class BuiltInput(BuiltDomain):
-    """A problem with the commands that change nothing in it, and with snapshots."""
+    """A problem, with notes on commands that do not change it, and with snapshots."""
 
     notes: tuple[str, ...] = ()
     regions: tuple[snapshots.Region, ...] = ()
@@ -47,13 +47,15 @@ class BuiltInput(BuiltDomain):
         return (*super().warnings, *self.notes)
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
-        """Results of a domain, and the files that the input file asks for; its snapshots are there."""
+        """Write the results of a domain, and the files that the input file requests; its snapshots are written
+        before.
+        """
         reached = int(outcome.about.get("steps", self.steps))
         taken = (folder / one.file for one in self.regions if one.step <= reached)
         return (*super().write(folder, outcome), *taken, *self._geometry(folder))
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """The traces, and the files of the geometry, which is the same for all."""
+        """Write the traces, and the files of the geometry, which is the same for all."""
         return (*super().write_survey(folder, traces, about), *self._geometry(folder))
 
     @property
@@ -62,7 +64,7 @@ class BuiltInput(BuiltDomain):
         return tuple(sorted({one.step for one in self.regions if one.step <= self.steps}))
 
     def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
-        """Take the nodes of a step's snapshots; what it returns writes them."""
+        """Copy the nodes of a step's snapshots; returns a function that writes them."""
         found = [(one, snapshots.taken(self, one, field)) for one in self.regions if one.step == step]
 
         def write() -> None:
@@ -80,8 +82,8 @@ class BuiltInput(BuiltDomain):
 class InputModel:
     """An input file as data; a `SurveyedModel` of `models.survey`.
 
-    shortened: the steps to run instead of the file's; traces: of its survey, where they are asked for; placed: the
-    domain of one trace; given: the survey, where a file has it as a table; file: the name that sentences begin with.
+    shortened: the steps to run instead of the file's; traces: the requested number of its survey's traces; placed: the
+    domain of one trace; given: the survey of a table; file: the name with which messages begin.
     """
 
     plan: Plan
@@ -111,7 +113,7 @@ class InputModel:
 
     @cached_property
     def domain(self) -> Domain:
-        """The domain, rasterised when it is first asked for."""
+        """The domain, rasterised on first use."""
         with about(self.file):
             return self.placed or replace(assemble(self.plan, self.dtype), steps=self.steps)
 
@@ -130,18 +132,18 @@ class InputModel:
     def with_traces(self, traces: int) -> Self:
         """The same model, to make so many traces; one is a run without a survey.
 
-        Raises UsageError where the file does not say how they differ, or its table of cases says how many there are.
+        Raises UsageError if the file does not define how they differ, or if its table of cases defines their number.
         """
         with about(self.file):
             if "study" in self.plan.settings:
-                raise UsageError("A file with a #study is expected to make the traces of its table; leave out '-n'.")
+                raise UsageError("The traces of a file with a #study are those of its table; leave out '-n'.")
             if traces > 1:
                 stepping(self.plan, traces)
         return replace(self, traces=traces)
 
     @cached_property
     def survey(self) -> Survey | None:
-        """The survey that the file describes, or so many traces of it; None for a single run."""
+        """The survey of the file; None for a single run."""
         if self.placed is not None:
             return None
         if self.given is not None:
@@ -161,7 +163,7 @@ class InputModel:
         return replace(self, placed=self.domain.moved(sources, receivers))
 
     def nodes(self, way: Vector) -> Index:
-        """A way in metres, along the axes of the grid, in nodes along x, y and z."""
+        """A displacement in metres along the axes of the grid, as nodes along x, y and z."""
         frame, left = self.plan.frame, iter(way)
         return tuple(0 if axis == frame.flat else round(next(left) / d) for axis, d in enumerate(frame.spacing))
 
@@ -184,9 +186,9 @@ class InputModel:
         check_pictures(self.pictures)
 
     def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
-        """The text of a model file in a folder that means the same, and notes about what it does not say.
+        """The text of an equivalent model file in a folder, and notes about what it leaves out.
 
-        Raises UsageError, one sentence with the command and its line, where it cannot be said.
+        Raises UsageError, one sentence with the command and its line, for what a model file cannot express.
         """
         from peergrid.gprmax.convert import text  # which takes a model's tables along
 
@@ -195,10 +197,10 @@ class InputModel:
             return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
 
     def _unmoved(self) -> list[str]:
-        """Sentences about steps that move nothing, for want of a number of traces."""
+        """Notes on commands that move sources or receivers, in a run without a survey."""
         names = [item.name for item in self.plan.of(Setting) if self.placed is None and self.survey is None]
         moving = [name for name in ("src_steps", "rx_steps") if name in names]
-        return [f"#{name} moves nothing in a single run; '-n N' makes a survey of N traces." for name in moving]
+        return [f"#{name} has no effect on a single run; '-n N' makes a survey of N traces." for name in moving]
 
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(Passed)]
@@ -209,15 +211,15 @@ class InputModel:
             regions = snapshots.regions(self.plan)
             built = build(self.domain, self)
         if regions and (self.placed is not None or self.survey is not None):
-            notes.append("Snapshots in files of their own are of single runs; a survey takes none.")
+            notes.append("The model asks for snapshots in files of their own, but a survey takes none.")
         own = vars(built) | {"pictures": self.pictures}
         return BuiltInput(**own, notes=tuple(dict.fromkeys(notes)), regions=regions)
 
 
 def read(path: Path) -> InputModel:
-    """The model of an input file. Files that it names are looked for in its folder. Runs of it draw their pictures.
+    """The model of an input file. Files that it names are searched in its folder. Its runs draw pictures.
 
-    Raises UsageError, one sentence with the file and the line, as do all that is made of the model.
+    Raises UsageError, one sentence with the file and the line, as do all methods of the model.
     """
     with about(path.name):
         try:

@@ -1,4 +1,4 @@
-"""The reader of model files of the kind fdtd3d: the same items as of an input file, from tables."""
+"""The reader of model files of the kind fdtd3d: the items of an input file, from tables."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from peergrid.models.survey import Shift, shifts
 
 @dataclass(frozen=True, eq=False)
 class TableModel(InputModel):
-    """A model file as data, whose survey is that of its table."""
+    """A model file as data; its survey is that of its table."""
 
     def with_traces(self, traces: int) -> Self:
-        """Refused: the file says it. Raises UsageError."""
-        raise UsageError("'-n' is expected with an input file of gprMax, got another; say it in the table [survey].")
+        """Raises UsageError: the number of traces is that of the file."""
+        raise UsageError("'-n' is for input files of gprMax, got a model file; set the table [survey] there.")
 
 
 def read(table: Mapping[str, Any]) -> TableModel:
@@ -74,7 +74,7 @@ def _check(tables: Tables) -> None:
 
 
 def _check_survey(model: TableModel) -> None:
-    """Every trace has its dipoles and receivers in the domain, on other nodes than the trace before."""
+    """Check that each trace has its dipoles and receivers in the domain, on other nodes than the trace before."""
     if model.given is None:
         return
     plan = model.plan
@@ -96,5 +96,5 @@ def _check_survey(model: TableModel) -> None:
 
 
 def _nodes(model: TableModel, shift: Shift) -> tuple[Index, Index]:
-    """The nodes by which a trace has its dipoles and its receivers moved."""
+    """The nodes by which the dipoles and the receivers of a trace are moved."""
     return model.nodes(shift.sources), model.nodes(shift.receivers)

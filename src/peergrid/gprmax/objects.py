@@ -1,6 +1,6 @@
-"""Objects that fill cells, and what grows on them, as data: tables of a model file, and what commands are read into.
+"""Objects that fill cells, and layers on them, as data: made from tables of a model file or from commands.
 
-Their fields are keys of the table, by their names or by `key`, with the rules that values keep (`io.schema`).
+Their fields are the keys of the table, by name or by `key`, with the rules for values (`io.schema`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UPPER: Mapping[str, str] = {"key": "upper"}
 
 @dataclass(frozen=True)
 class Placed:
-    """A thing that stands somewhere in a file: `command` says where, and makes the sentences about it."""
+    """An item of a file; `command` knows its place in the file and makes messages about it."""
 
     command: Command = field(metadata={"place": Command.table})
 
@@ -51,7 +51,7 @@ class Body(Placed):
 
 @dataclass(frozen=True)
 class Solid(Body):
-    """A body whose surface is smoothed where that can be."""
+    """A body whose surface is smoothed if possible."""
 
     smooth: bool = field(default=True, kw_only=True)
 
@@ -161,7 +161,7 @@ class Wire(Placed):
 
 @dataclass(frozen=True)
 class FractalBox(Placed):
-    """A box of cells with media at random; `bins` of a model of mixing, or one medium; seed None: the file has none."""
+    """A box of cells with random media: `bins` of a mixing model, or one medium; seed: None if the file has none."""
 
     kind: ClassVar[str] = "fractal_box"
     lo: Place = field(metadata=LOWER)
@@ -177,7 +177,7 @@ class FractalBox(Placed):
 
 @dataclass(frozen=True)
 class Roughness(Placed):
-    """Heights at random on a face of the fractal box of a name, between two limits along its normal, metres."""
+    """Random heights on a face of a fractal box, between two limits along its normal, metres."""
 
     kind: ClassVar[str] = "roughness"
     lo: Place = field(metadata=LOWER)

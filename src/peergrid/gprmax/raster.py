@@ -1,9 +1,9 @@
-"""Cells and components of a grid while objects are put into it, later ones over earlier ones.
+"""Cells and components of a grid while objects are rasterised, later ones over earlier ones.
 
 A cell has a medium (`solid`), and a component of a node one of its own (`ids`). Components around a cell that is not
-smoothed are fixed: they keep what the last such object gave them. All others are averaged in the end (`averages`).
-Which components are fixed is known for each cell by a bit for each of its twelve edges and six faces: a cell that is
-put in later, smoothed, takes back its own bits alone.
+smoothed are fixed: they keep the medium of the last such object. All others are averaged in the end (`averages`). Which
+components are fixed is known for each cell by a bit for each of its twelve edges and six faces: a cell that is put in
+later, smoothed, takes back its own bits alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BIT = {
 
 @dataclass(frozen=True)
 class Place:
-    """Cells, or nodes, from `lo` to before `hi`; of those the ones that are marked, all where there is no mask."""
+    """Cells, or nodes, from `lo` to before `hi`: those marked by the mask, or all without a mask."""
 
     lo: Index
     hi: Index
@@ -56,7 +56,7 @@ class Place:
 
     @property
     def empty(self) -> bool:
-        """True where nothing is in it."""
+        """True if no cell is in it."""
         return any(h <= b for b, h in zip(self.lo, self.hi, strict=True)) or (
             self.mask is not None and not self.mask.any()
         )
@@ -75,7 +75,7 @@ class Filling:
 
 
 class Raster:
-    """The arrays, of a grid of `cells`; everything is medium `background` at first."""
+    """The arrays of a grid of `cells`, filled with medium `background`."""
 
     def __init__(self, cells: Index, background: int) -> None:
         self.cells = cells
@@ -85,7 +85,7 @@ class Raster:
         self.fixed: NDArray[np.uint32] = np.zeros(nodes, np.uint32)
 
     def fill(self, place: Place, filling: Filling) -> None:
-        """Put cells in."""
+        """Fill cells."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))
         fixing = {key: bit for key, bit in BIT.items() if filling.fixed[key[0]]}
         _put(self.solid[where], place.mask, filling.solid)
@@ -98,9 +98,9 @@ class Raster:
             _put(self.ids[component][shifted], place.mask, filling.along[component % 3])
 
     def fill_each(self, lo: Index, numbers: Ids, fillings: Mapping[int, Filling]) -> None:
-        """Put cells in from `lo` on, each of a medium by its number; NOTHING leaves a cell as it was.
+        """Fill cells from `lo` on, each with a medium by its number; NOTHING leaves a cell as it was.
 
-        Of cells that fix the same component the last along x, then y, then z has it.
+        If several cells fix one component, the last one along x, then y, then z wins.
         """
         inside = numbers != NOTHING
         where = tuple(slice(b, b + n) for b, n in zip(lo, numbers.shape, strict=True))
@@ -116,7 +116,7 @@ class Raster:
             np.copyto(self.ids[component][shifted], numbers, where=inside & (own & bit != 0))
 
     def insert(self, lo: Index, solid: Ids, ids: Ids, fixed: NDArray[np.uint32]) -> None:
-        """Put cells in from `lo` on, with the media of their components and the bits of those that are fixed.
+        """Fill cells from `lo` on, with the media of their components and the bits of those that are fixed.
 
         NOTHING leaves a cell, or a component with its bits, as it was.
         """
@@ -133,7 +133,7 @@ class Raster:
             np.copyto(bits, bits & ~bit | fixed & bit, where=there)
 
     def fix(self, component: int, place: Place, medium: int) -> None:
-        """Give a component at nodes a medium of its own."""
+        """Set the medium of a component at nodes."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))
         _put(self.ids[component][where], place.mask, medium)
         for offset in OFFSETS[component]:
@@ -143,7 +143,9 @@ class Raster:
             _mark(self.fixed[own], mask, BIT[component, offset])
 
     def averages(self) -> Iterator[tuple[int, tuple[slice, slice, slice], Mask, tuple[Ids, ...]]]:
-        """Components to average, plane by plane: the component, the plane of nodes, where in it, the cells around."""
+        """Components to average, plane by plane: the component, the plane of nodes, the nodes in it, the cells
+        around.
+        """
         for plane in range(self.cells[0]):
             where = (slice(plane, plane + 1), slice(0, self.cells[1]), slice(0, self.cells[2]))
             for component in range(6):

@@ -1,4 +1,4 @@
-"""From the words of a command to data: a function for each command that is carried out."""
+"""From the words of a command to data: a function for each supported command."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RECORDED: tuple[Component | Current, ...] = (*COMPONENTS, *get_args(Current))
 
 
 def title(command: Command, folder: Path) -> Item:
-    """A title, cut to what a result's name can have."""
+    """A title, cut to the length of a result's name."""
     return Setting("title", "".join(c for c in command.text if c.isprintable())[:100])
 
 
@@ -236,7 +236,9 @@ def wall(command: Command, folder: Path) -> Item:
     counted(command, 2)
     side = SIDES[FACES.index(one_of(command, 0, FACES))]
     if command.words[1].lower() != "pec":
-        raise command.fault("to be pec, the wall that is carried out", f"'{command.words[1]}'", "use the whole domain")
+        raise command.fault(
+            "to be pec, the only kind of wall that is supported", f"'{command.words[1]}'", "use the whole domain"
+        )
     return Wall(command, side)
 
 
@@ -296,7 +298,7 @@ def receivers(command: Command, folder: Path) -> Item:
 
 
 def study(command: Command, folder: Path) -> Item:
-    """The traces of a survey, in a table beside the file."""
+    """The traces of a survey, from a table in the model's folder."""
     words = counted(command, 2)
     if words[0].lower() != "gpr":
         raise command.fault("to be of the kind 'gpr'", f"'{words[0]}'", "write a file for each case, for peergrid farm")
@@ -304,6 +306,6 @@ def study(command: Command, folder: Path) -> Item:
 
 
 def steps(command: Command, folder: Path) -> Item:
-    """The way that sources or receivers move from each trace of a survey to the next."""
+    """The displacement of sources or receivers from each trace of a survey to the next."""
     counted(command, 3)
     return Setting(command.name, vector(command, 0))

@@ -1,6 +1,6 @@
 """Objects as cells and edges of a grid: points go to the nearest node, halves down, radii stay as they are.
 
-A cell belongs to a body where its centre is in it, on its surface too; to a triangle where it is strictly inside.
+A cell belongs to a body if its centre is inside or on the surface; to a triangle if it is strictly inside.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def nearest(value: float) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """The grid that objects are placed on; flat: the axis along which nothing varies, if there is one."""
+    """The grid for objects; flat: the axis along which nothing varies, or None."""
 
     cells: Index
     spacing: Vector
     flat: int | None = None
 
     def node(self, point: Vector, upper: bool = False) -> Index:
-        """The nearest node; on the flat axis the grid's end for inf and whatever lies beyond it."""
+        """The nearest node; on the flat axis the grid's end for inf and all beyond it."""
         found = []
         for axis, value in enumerate(point):
             if axis == self.flat:
@@ -59,7 +59,7 @@ class Frame:
         return tuple(found)
 
     def inside(self, command: Command, node: Index) -> Index:
-        """The node, where it is one of the grid's."""
+        """The node. Raises UsageError outside the grid."""
         if any(not 0 <= i <= n for i, n in zip(node, self.cells, strict=True)):
             raise command.fault(
                 f"to lie within the domain, nodes 0 to {self.cells}", f"node {node}", "move it or enlarge the domain"
@@ -72,12 +72,12 @@ class Frame:
         return tuple(0 if axis == self.flat else i for axis, i in enumerate(node))
 
     def centres(self, axis: int, lo: int, hi: int) -> Doubles:
-        """Centres of cells along an axis, metres, shaped to be combined with those of the others."""
+        """Centres of cells along an axis (m), shaped to broadcast with those of the other axes."""
         values: Doubles = (np.arange(lo, hi, dtype=np.float64) + 0.5) * self.spacing[axis]
         return values.reshape([-1 if k == axis else 1 for k in range(3)])
 
     def around(self, lo: Doubles, hi: Doubles) -> tuple[Index, Index]:
-        """The cells of the grid that a box in metres reaches into."""
+        """The cells of the grid that a box in metres overlaps."""
         first = tuple(max(0, nearest(a / d) - 1) for a, d in zip(lo, self.spacing, strict=True))
         last = tuple(min(n, nearest(b / d) + 1) for b, d, n in zip(hi, self.spacing, self.cells, strict=True))
         return first, tuple(max(a, b) for a, b in zip(first, last, strict=True))
@@ -181,7 +181,7 @@ def _ellipsoid(frame: Frame, shape: Sphere | Ellipsoid) -> Place:
 
 
 def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, tuple[int, int]]:
-    """The axis that a prism is normal to, where it begins and its thickness in cells, its section and that's first."""
+    """The axis normal to a prism, its first cell and thickness along it, its section and the first cell of that."""
     if isinstance(shape, Sector):
         axis = "xyz".index(shape.axis)
         low, high = (nearest(e / frame.spacing[axis]) for e in shape.extent)
@@ -211,7 +211,7 @@ def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, 
 
 
 def _triangle(shape: Triangle, corners: list[tuple[int, int]]) -> tuple[Mask, tuple[int, int]]:
-    """In whole numbers, twice as large as nodes, so that centres are whole too."""
+    """Computed in whole numbers of half nodes, so that centres of cells are whole numbers too."""
     (ax, ay), (bx, by), (cx, cy) = ((2 * a, 2 * b) for a, b in corners)
     area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
     if area == 0:

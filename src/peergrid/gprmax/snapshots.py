@@ -1,6 +1,6 @@
-"""Snapshots of an input file: fields of a step in a region, at the centres of its cells, a file of each.
+"""Snapshots of an input file: the fields of a step in a region, at the centres of its cells, in a file each.
 
-E is that of the step, H that of half a step before; components are brought to the centres of cells by straight lines.
+E is that of the step, H that of half a step before; components are interpolated linearly to the centres of cells.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Region:
 
 
 def regions(plan: Plan) -> tuple[Region, ...]:
-    """The snapshots that a model asks for. Raises UsageError, one sentence with the line, for what cannot be."""
+    """The snapshots that a model requests. Raises UsageError, one sentence with the line, for one that is not valid."""
     found = tuple(_placed(plan, item) for item in plan.of(Snapped))
     names = [one.file for one in found]
     for name in names:

@@ -1,6 +1,6 @@
 """Media between two limits: soils by their water, ranges of properties, lists, mixtures of rock, water and air.
 
-A model of mixing is named once, and asked for so many media between its limits, each at the middle of its part.
+A mixing model gives any number of media between its limits, each for the middle of an equal part.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Soil:
     water: Annotated[Rising, Rule("two fractions up to 1 that do not fall, the last above 0", lambda v: 0 < v[1] <= 1)]
 
     def media(self, count: int) -> tuple[Medium, ...]:
-        """So many media, from dry to wet."""
+        """`count` media, from dry to wet."""
         return tuple(self._with(float(part)) for part in middles(self.water, count))
 
     def _with(self, part: float) -> Medium:
@@ -76,7 +76,7 @@ class Spread:
     magnetic_loss: Rising = (0.0, 0.0)
 
     def media(self, count: int) -> tuple[Medium, ...]:
-        """So many media, from the first limits to the second."""
+        """`count` media, from the first limits to the second."""
         limits = (self.permittivity, self.conductivity, self.permeability, self.magnetic_loss)
         columns = zip(*(middles(pair, count).tolist() for pair in limits), strict=True)
         return tuple(Medium(f"{self.name}|{k}", *values) for k, values in enumerate(columns))
@@ -98,7 +98,7 @@ class Mixture:
     exponent: float
 
     def media(self, count: int) -> tuple[Medium, ...]:
-        """So many media, from little liquid to much."""
+        """`count` media, from little liquid to much."""
         return tuple(self._with(float(part)) for part in middles(self.limits, count))
 
     def _with(self, part: float) -> Medium:

@@ -31,9 +31,9 @@ def anchors(plan: Plan) -> tuple[Vector, Vector]:
 
 
 def stepping(plan: Plan, traces: int) -> Steps:
-    """So many traces by #src_steps and #rx_steps.
+    """`traces` traces by #src_steps and #rx_steps.
 
-    Raises UsageError where neither is there, and where something would leave the domain.
+    Raises UsageError if the file has neither, or if something would leave the domain.
     """
     found = [
         tuple(nearest(s / d) for s, d in zip(plan.settings.get(name, (0.0,) * 3), plan.frame.spacing, strict=True))
@@ -41,8 +41,8 @@ def stepping(plan: Plan, traces: int) -> Steps:
     ]
     if not any(map(any, found)):
         raise UsageError(
-            f"{traces} traces are expected of a file with a line '#src_steps: …' or '#rx_steps: …' that says how they "
-            "differ, got none; add them, or leave out '-n'."
+            f"A survey of {traces} traces is expected to have a line '#src_steps: …' or '#rx_steps: …' that moves its "
+            "sources or receivers, got none; add one, or leave out '-n'."
         )
     corners = ((one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi))
     dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
@@ -56,7 +56,7 @@ def stepping(plan: Plan, traces: int) -> Steps:
 
 
 def positions(plan: Plan, study: Study) -> Positions:
-    """The cases of a #study, each a trace. Raises UsageError where it asks for more than positions."""
+    """The cases of a #study, each a trace. Raises UsageError if it changes more than positions."""
     cases: dict[str, dict[str, tuple[str, Index]]] = {}
     for where, row in _rows(study):
         given = [name for name, value in row.items() if value and name not in ("case_id", "object_id", *POSITION)]
@@ -82,7 +82,7 @@ def positions(plan: Plan, study: Study) -> Positions:
 
 
 def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
-    """The nodes of dipoles and of receivers by the names that a study has for them."""
+    """The nodes of dipoles and of receivers by their names in a study."""
     dipoles: dict[str, Index] = {}
     for word, kind in DIPOLES.items():
         own = [one for one in plan.of(Source) if one.kind == kind]
@@ -107,7 +107,7 @@ def _moved(plan: Plan, objects: Mapping[str, Index], case: Mapping[str, tuple[st
 
 
 def _rows(study: Study) -> Iterable[tuple[str, Row]]:
-    """The rows of a table, each with the words for where it is."""
+    """The rows of a table, each with its place in words."""
     try:
         rows = list(csv.reader(read_plain(study.file, LARGEST).decode("utf-8-sig").splitlines()))
     except (OSError, ValueError, csv.Error) as error:

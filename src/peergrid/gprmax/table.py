@@ -1,4 +1,4 @@
-"""Every command of gprMax 3.1 and 4.0: carried out by a reader, passed over with a note, or refused with what to do."""
+"""Every command of gprMax 3.1 and 4.0: supported by a reader, ignored with a note, or refused with what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from peergrid.io.rule import shown
 
 @dataclass(frozen=True)
 class Refused:
-    """A command that is not carried out; `instead` completes 'is not carried out; ...'."""
+    """A command that is not supported; `instead` completes 'is not supported; ...'."""
 
     instead: str
 
@@ -37,7 +37,7 @@ _IN_TIME = "use #ntff_frequency with as many frequencies as the pulse has"
 _IN_LAYERS = "use #rx, or a surface with vacuum around it and #ntff_frequency"
 _CIRCUITS = "use #voltage_source with the resistance of the port, or #transmission_line"
 _PORTS = "record the port by #transmission_line, whose results have S11"
-_WAVEGUIDES = "feed the guide by #hertzian_dipole across it, end it in #pml_cells, and hear its modes by #rx_array"
+_WAVEGUIDES = "feed the guide by #hertzian_dipole across it, end it in #pml_cells, and record its modes by #rx_array"
 _ABSORBED = "work it out from #snapshot and the conductivities of #geometry_objects_write"
 _STEERED = "run one model for each element, and add up their far fields with the weights"
 _KIRCHHOFF = "far fields come from the currents on the surface, not by Kirchhoff's integral, which tends to the same"
@@ -172,7 +172,7 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         entry = TABLE.get(command.name)
         if command.comment:
             if entry is not None:
-                said = f"'{command.name}' is passed over; a command has its # at the beginning of the line"
+                said = f"'{command.name}' is ignored; a command has its # at the beginning of the line"
                 yield Passed(command, f"{command.where}: {said}.")
             continue
         if entry is None:
@@ -182,9 +182,9 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
                 f"{command.where}: a command of gprMax is expected, got '#{shown(command.name)}'; {advice}"
             )
         if isinstance(entry, Refused):
-            raise UsageError(f"{command.where}: #{command.name} is not carried out; {entry.instead}.")
+            raise UsageError(f"{command.where}: #{command.name} is not supported; {entry.instead}.")
         if isinstance(entry, Noted):
-            yield Passed(command, f"{command.where}: #{command.name} is passed over; {entry.note}.")
+            yield Passed(command, f"{command.where}: #{command.name} is ignored; {entry.note}.")
         else:
             item = entry(command, folder)
             if isinstance(item, Setting):
@@ -203,35 +203,35 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
 
 
 def _unused(command: Command, item: Item) -> str:
-    """A sentence without its end about those words of a command that change no field; '' where there are none."""
+    """A note, without its full stop, about the words of a command that change no field; '' if there are none."""
     words = command.words
     if command.name in _SPECTRAL and (left := " ".join(words[8 if len(words) > 7 else 6 :])):
-        return f"of #{command.name} {shown(left)} is passed over; it is for a spectrum, not for fields"
+        return f"{shown(left)} of #{command.name} is ignored; it is for a spectrum, not for fields"
     if isinstance(item, Shape | FractalBox) and words[-2].lower() in ("y", "n"):
-        return f"the tag {shown(words[-1])} of #{command.name} is passed over; it changes no field"
+        return f"the tag {shown(words[-1])} of #{command.name} is ignored; it changes no field"
     return ""
 
 
 def _seeded(item: Item, seeds: Iterator[int]) -> Iterator[Item]:
-    """The item; where it draws at random without a seed, one is put in, with a note."""
+    """The item; a random item without a seed gets one, with a note."""
     if isinstance(item, FractalBox | Roughness | Lawn) and item.seed is None:
         item = replace(item, seed=next(seeds))
         yield Passed(
             item.command,
-            f"{item.command.where}: #{item.command.name} has no seed; it is drawn from {item.seed}, alike in each run.",
+            f"{item.command.where}: #{item.command.name} has no seed; seed {item.seed} is used, in every run.",
         )
     yield item
 
 
 def markdown() -> str:
-    """The table as documentation: a row for each way of dealing with commands."""
+    """The table as Markdown: a row for each treatment of commands."""
     rows = ["| commands | what is done |", "| --- | --- |"]
     groups: dict[str, list[str]] = {}
     for name, entry in sorted(TABLE.items()):
         if isinstance(entry, Refused):
             done = f"refused: {entry.instead}"
         else:
-            done = f"passed over with a note: {entry.note}" if isinstance(entry, Noted) else "carried out"
+            done = f"ignored with a note: {entry.note}" if isinstance(entry, Noted) else "supported"
         groups.setdefault(done, []).append(f"`#{name}`")
     groups["read inside the model's folder"] = ["`#include_file`"]
     groups["refused: expand them beforehand with gprMax's option --write-processed"] = ["`#python`", "`#end_python`"]

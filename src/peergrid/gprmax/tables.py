@@ -1,7 +1,7 @@
-"""The tables of a model file of the kind fdtd3d, key by key (`docs/model-files.md`), and what they are as items.
+"""The tables of a model file of the kind fdtd3d, key by key (`docs/model-files.md`), and their items.
 
-Tables that say what one command says are the items themselves (`items`, `objects`); those here gather several, or
-say with keys what a command says by its name.
+Tables that correspond to one command are items themselves (`items`, `objects`); those here combine several commands, or
+have a key for what is part of a command's name.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Graded:
 
 @dataclass(frozen=True)
 class Conductivity:
-    """The same for σ, whose largest value may be left to be matched."""
+    """The same for σ, whose largest value may be left to be computed."""
 
     most: NotNegative | None = None
     least: NotNegative = 0.0
@@ -135,7 +135,7 @@ class StretchSpec:
 
     @property
     def stretch(self) -> Stretch:
-        """The same as the engine has it."""
+        """The same as a `fdtd3d.Stretch`."""
         return Stretch(*(Grading(g.least, g.most, g.order, g.reverse) for g in (self.alpha, self.kappa, self.sigma)))
 
 
@@ -240,7 +240,7 @@ def source(given: PointSource | PlaneWave) -> Source | Incoming:
 
 @dataclass(frozen=True)
 class FarFieldSpec(Placed):
-    """Fields far away, as `fdtd3d.FarField` has them, from the faces of a box between two corners."""
+    """Far fields, as `fdtd3d.FarField` has them, from the faces of a box between two corners."""
 
     lo: Place = field(metadata=LOWER)
     hi: Place = field(metadata=UPPER)
@@ -306,7 +306,7 @@ class Tables:
     survey: Survey | None = None
 
     def items(self) -> Iterator[Item]:
-        """The items of the file, in the order in which media get their numbers and objects are put in."""
+        """The items of the file, in the order in which media are numbered and objects rasterised."""
         yield Setting("title", self.model.title)
         yield from self.grid.items()
         yield from self.absorber.items()

@@ -1,7 +1,7 @@
-"""The text of an input file as commands: `#name: words`, with included files put where they are named.
+"""The text of an input file as commands: `#name: words`, with included files in the place where they are named.
 
-Lines that begin with `##` are comments, as is every line that does not begin with `#`. Included files are looked for
-beside the file that names them, and only inside the folder of the model.
+Lines that begin with `##` are comments, as is every line that does not begin with `#`. Included files are searched in
+the folder of the file that names them, and must lie inside the folder of the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALMOST = re.compile(r"\s*#?([a-z_]{1,40}):(?:\s|$)")
 
 @dataclass(frozen=True)
 class Command:
-    """A command as written: its name without `#`, the text behind the colon, and where it stands.
+    """A command as written: its name without `#`, the text after the colon, and its place in the file.
 
     A table of a model file is one without a name. comment: its line does not begin with #, as one of a command does.
     """
@@ -36,7 +36,7 @@ class Command:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The text behind the colon, split at blanks."""
+        """The text after the colon, split at spaces."""
         return tuple(self.text.split())
 
     @classmethod
@@ -46,18 +46,18 @@ class Command:
 
     @property
     def what(self) -> str:
-        """The command with its place, as sentences begin."""
+        """The command with its place, as messages begin."""
         return f"{self.where}: #{self.name}" if self.name else self.where
 
     def fault(self, expected: str, came: str, advice: str) -> UsageError:
-        """The error of a command whose words cannot mean anything."""
+        """The error of a command with words that are not valid."""
         return UsageError(f"{self.what} is expected {expected}, got {shown(came)}; {advice}.")
 
 
 def commands(file: Path) -> tuple[Command, ...]:
-    """The commands of a file and of those that it includes, in order, each with its file and line for sentences.
+    """The commands of a file and of those that it includes, in order, each with its file and line for messages.
 
-    Raises UsageError, one sentence with the line, for what is no command, for `#python` blocks, which are never
+    Raises UsageError, one sentence with the line, for lines that are no commands, for `#python` blocks, which are never
     executed, and for included files that cannot be read or lie outside the model's folder.
     """
     found: list[Command] = []
@@ -82,13 +82,13 @@ def _of(text: str, file: Path, home: Path, path: tuple[Path, ...], name: str) ->
         match = NAME.match(line)
         if match is None:
             raise UsageError(
-                f"{where}: a command is expected to be '#name: words' with a blank behind the colon, got "
+                f"{where}: a command is expected to be '#name: words' with a space after the colon, got "
                 f"'{shown(line)}'; correct it, or begin the line with ## to make it a comment."
             )
         command = Command(match[1], line[match.end() :].strip(), where)
         if command.name in ("python", "end_python"):
             raise UsageError(
-                f"{where}: #{command.name} is not carried out, blocks of Python are never executed; expand them "
+                f"{where}: #{command.name} is not supported, blocks of Python are never executed; expand them "
                 "beforehand with gprMax's option --write-processed and run the file that it writes."
             )
         if command.name == "include_file":
@@ -114,7 +114,7 @@ def _included(command: Command, file: Path, home: Path, path: tuple[Path, ...]) 
 
 
 def beside(command: Command, name: str, folder: Path, home: Path) -> Path:
-    """The file that a command names, inside the model's folder. Raises UsageError where it would lie outside."""
+    """The file that a command names, inside the model's folder. Raises UsageError for one outside."""
     try:
         found = (folder / name).resolve()
         inside = bool(name) and found.is_relative_to(home)

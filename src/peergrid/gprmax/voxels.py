@@ -1,7 +1,7 @@
 """Cells from files that `#geometry_objects_write` of gprMax, or another program, has written.
 
-Files of gprMax have, beside the media of cells, those of every component and which of them are fixed: these are taken
-as they are. Other files have cells alone.
+Files of gprMax have, beside the media of cells, those of every component and which of them are fixed: these are used as
+they are. Other files have cells alone.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ FIXED: tuple[tuple[int, Offset], ...] = (
 
 
 def insert(frame: Frame, item: Voxels, media: Media, raster: Raster) -> None:
-    """Put the cells of a file in, those that lie in the domain. Raises UsageError, one sentence with the line."""
+    """Fill the domain with the cells of a file, as far as they lie in it. Raises UsageError, one sentence with the
+    line.
+    """
     with _opened(item) as file:
         _insert(file, frame, item, media, raster)
 
 
 def beyond(frame: Frame, item: Voxels) -> tuple[str, ...]:
-    """A sentence where some cells of a file lie beyond the domain. Raises UsageError for a file that is none."""
+    """A note if some cells of a file lie beyond the domain. Raises UsageError for a file of another kind."""
     with _opened(item) as file:
         shape = own_dataset(file, "data").shape
     lo = frame.inside(item.command, frame.node(item.at))
@@ -110,14 +112,14 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
 
 
 def _part(frame: Frame, shape: Index, count: Index, last: int = 0) -> tuple[slice, ...]:
-    """The part of an array that is taken; along the flat axis its last layer, or the one so many before it."""
+    """The part of an array that is used; along the flat axis its last layer, or one of those before it."""
     flat = frame.flat
     begin = tuple(n - 1 - last if axis == flat else 0 for axis, n in enumerate(shape))
     return tuple(slice(b, b + n) for b, n in zip(begin, count, strict=True))
 
 
 def _numbers(file: h5py.File, item: Voxels, media: Media) -> Ids:
-    """The numbers in the model of the media of a file, and NOTHING behind the last."""
+    """The model's numbers of a file's media, with NOTHING after the last."""
     if item.materials.suffix == ".json":
         database, keys = Database(item.materials), own_dataset(file, "material_keys")
         if keys.ndim != 1 or keys.shape[0] >= NOTHING or keys.dtype.kind not in "SO":

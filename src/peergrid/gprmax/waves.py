@@ -48,7 +48,7 @@ class Column:
     name: Name
 
     def sampled(self, dt: float, steps: int) -> Sampled:
-        """The waveform, every dt where the file has no times. Raises UsageError, one sentence."""
+        """The waveform, with samples dt apart if the file has no times. Raises UsageError, one sentence."""
         times, found = columns(self.command, Path(self.file))
         if self.name not in found:
             raise self.command.fault(f"to name one of the columns {', '.join(found)}", f"'{self.name}'", "correct it")
@@ -118,7 +118,7 @@ class Sampled:
 
 
 def columns(command: Command, file: Path) -> tuple[Doubles | None, Mapping[str, Doubles]]:
-    """The times of a file, seconds, where it has a column `time`, and its other columns by the names in its first line.
+    """The column `time` of a file (s), if it has one, and its other columns by the names in its first line.
 
     Raises UsageError, one sentence.
     """

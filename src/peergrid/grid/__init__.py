@@ -1,4 +1,4 @@
-"""Boxes, grids, fields and their partition over devices: pure geometry, no device in sight."""
+"""Boxes, grids, fields and their partition over devices: pure geometry, without devices."""
 
 from peergrid.grid.box import Box, Index, subtract
 from peergrid.grid.grid import Array, Boundary, Dtype, Field, FirstValues, Grid, Signal

@@ -15,7 +15,7 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Box:
-    """The cells `lo <= index < hi`. Coordinates may be negative: ghost cells lie outside the grid."""
+    """The cells `lo <= index < hi` along every axis; coordinates outside the grid are those of ghost cells."""
 
     lo: Index
     hi: Index
@@ -61,7 +61,7 @@ class Box:
         return isinstance(index, tuple) and all(a <= i < b for a, i, b in zip(self.lo, index, self.hi, strict=True))
 
     def overlaps(self, other: Box) -> bool:
-        """True where some cell is in both."""
+        """True if the boxes share a cell."""
         return all(map(lt, map(max, self.lo, other.lo), map(min, self.hi, other.hi)))
 
     def covers(self, other: Box) -> bool:
@@ -70,7 +70,7 @@ class Box:
         )
 
     def hull(self, other: Box) -> Box:
-        """The smallest box that holds both; an empty box adds nothing."""
+        """The smallest box that contains both; an empty box adds nothing."""
         if self.empty:
             return other
         if other.empty:
@@ -115,7 +115,7 @@ class Box:
         return tuple(slice(a - o, b - o) for a, b, o in zip(self.lo, self.hi, origin, strict=True))
 
     def slabs(self, most: int) -> Iterator[Box]:
-        """The box in order along its first axis, in parts of at most so many cells, or of one row."""
+        """The box cut along its first axis into parts of at most so many cells, at least one row each, in order."""
         rows = max(1, most * self.shape[0] // max(1, self.size))
         for first in range(self.lo[0], self.hi[0], rows):
             yield self.with_axis(0, first, min(first + rows, self.hi[0]))

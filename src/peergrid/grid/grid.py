@@ -1,4 +1,4 @@
-"""The grid and what lives on it, as descriptions: shapes, boundaries, fields. Data stay with their owner."""
+"""The grid and its fields as descriptions: shapes, boundaries, first values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ FirstValues = Array | Callable[[Box], Array]
 class Grid:
     """A regular grid in one to three dimensions: cells along each axis, 'float32' or 'float64' for all its fields.
 
-    boundary, for all axes or one for each:
-      fixed       a cell is updated where every cell that it reads lies inside the grid, else it keeps its value
-      periodic    the grid closes on itself
-      reflecting  a read beyond the edge finds the mirrored cell: index -1 is cell 0, index N is cell N-1
+    boundary, one for all axes or one per axis:
+      fixed       a cell that would read beyond the edge is not updated and keeps its value
+      periodic    the grid wraps around: index -1 is cell N-1, index N is cell 0
+      reflecting  the grid is mirrored at the edge: index -1 is cell 0, index N is cell N-1
+
+    Raises UsageError for any other shape, boundary or dtype.
     """
 
     shape: Index
@@ -67,7 +69,7 @@ class Grid:
         return tuple(kind == "periodic" for kind in self.boundary)
 
     def clip(self, box: Box) -> Box:
-        """The box without what lies beyond an edge that is not periodic."""
+        """The box without its cells beyond edges that are not periodic."""
         lo = tuple([a if p or a > 0 else 0 for a, p in zip(box.lo, self.periodic, strict=True)])
         hi = tuple([b if p or b < n else n for b, n, p in zip(box.hi, self.shape, self.periodic, strict=True)])
         return Box(lo, hi)
@@ -77,7 +79,7 @@ class Grid:
         return tuple(image & window for image, _ in self.shifted_images(box, window))
 
     def shifted_images(self, box: Box, window: Box) -> tuple[tuple[Box, Index], ...]:
-        """As `images`, uncut, each with the shift that made it."""
+        """The images that `window` overlaps, uncut, each with its shift."""
         found: list[tuple[Box, Index]] = []
         for shift in _shifts(self.shape, self.periodic, box, window):
             image = box.shift(shift) if any(shift) else box
@@ -95,11 +97,12 @@ class Grid:
     ) -> Field:
         """A field with one value for each cell of the grid, or of the box `within` alone.
 
-        init: a number, or an array of the box's shape; it is converted to the grid's dtype, and copied unless it is
-        read-only (an array is made so by `array.flags.writeable = False`): what is written to it later does not count.
-        Or a function that gives the values on any box within that one, such as what it reads there from a file: no
-        process holds the whole array then, unless it asks for it. prev: the values one step before, in the same way,
-        for stencils that read `u.prev`; left out, they are those of `init`.
+        init: the first values. A number; or an array of the box's shape, which is converted to the grid's dtype, and
+        copied unless it is read-only (`array.flags.writeable = False`), so that later writes to it have no effect; or a
+        function from any box within that one to its values, for example read from a file, so that no process has to
+        hold the whole array.
+        prev: the values one step earlier, given in the same way, for stencils that read `u.prev`; default: `init`.
+        Raises UsageError for values of another shape or kind, or that the dtype cannot hold.
         """
         box = self.box if within is None else within
         if box.empty or not self.box.covers(box):
@@ -118,16 +121,16 @@ class Grid:
         return Field(name, self, box, axes, _values(name, self, box.shape, init))
 
     def profile(self, name: str, axis: int, values: ArrayLike) -> Field:
-        """A coefficient that varies along one axis only; `values` has one entry for each index of that axis."""
+        """A coefficient that varies along one axis only; `values` has shape (cells along that axis,)."""
         if not 0 <= axis < self.ndim:
             raise UsageError(f"Profile '{name}' names axis {axis}; the grid has axes 0 to {self.ndim - 1}.")
         return Field(name, self, self.box, (axis,), _values(name, self, (self.shape[axis],), values))
 
     def signal(self, name: str, samples: ArrayLike, slopes: Sequence[int] = (), first: int = 0) -> Signal:
-        """A number for each time step, read in a stencil as `signal.now`; zero after its last sample.
+        """A number for each time step, shape (steps,), read in a stencil as `signal.now`; zero after its last sample.
 
-        With slopes, a whole number for each axis, it differs from cell to cell, as a plane wave does: samples of shape
-        (steps, places), of which cell (i, j, k) has those at place first + slopes[0] i + slopes[1] j + slopes[2] k.
+        With slopes, a whole number per axis, it differs from cell to cell, as a plane wave does. Samples then have
+        shape (steps, places), and cell (i, j, k) reads place first + slopes[0] i + slopes[1] j + slopes[2] k.
         """
         with np.errstate(over="ignore"):
             array = np.atleast_1d(_real(name, samples).astype(self.dtype, order="C"))
@@ -148,9 +151,9 @@ class Field:
     """A named quantity on a grid: where it exists, along which axes it varies, and its first values.
 
     box: the cells that have a value; axes: the axes along which it varies (all for a field, one for a profile);
-    init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()); made_by: what
-    gives them on a box within that of the field, in place of `init`; earlier: the field as it was one step before that,
-    None where it was the same.
+    init: the values at step 0, shape = extent of the box along `axes`, or a single number (shape ()); made_by: a
+    function from a box to these values, used instead of `init`; earlier: the field one step before step 0 (None: the
+    same values).
     """
 
     name: str
@@ -196,7 +199,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Signal:
-    """A number for each time step: the same for all cells or, with slopes, one for each place (see `Grid.signal`)."""
+    """A number per time step: the same for all cells or, with slopes, one per place (see `Grid.signal`)."""
 
     name: str
     grid: Grid
@@ -251,7 +254,7 @@ def _real(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _on_host(name: str, values: Any) -> NDArray[Any]:
-    """An array from numbers, or from what speaks NumPy's array interface or DLPack."""
+    """An array from numbers, or from an object with NumPy's array interface or DLPack."""
     if isinstance(values, np.ndarray) or hasattr(values, "__array_interface__") or not hasattr(values, "__dlpack__"):
         return np.asarray(values)
     try:
@@ -264,7 +267,7 @@ def _on_host(name: str, values: Any) -> NDArray[Any]:
 
 
 def _dtype(given: DTypeLike) -> Dtype:
-    """The name of a dtype however NumPy lets it be written."""
+    """The name of a dtype, from any form that NumPy accepts."""
     try:
         name = np.dtype(given).name
     except TypeError:
@@ -280,7 +283,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _shifts(shape: Index, periodic: tuple[bool, ...], box: Box, window: Box) -> list[Index]:
-    """Every shift by whole periods that may bring the box into the window."""
+    """The shifts by whole periods that may move the box into the window."""
     shifts: list[Index] = [()]
     for axis, (extent, wraps) in enumerate(zip(shape, periodic, strict=True)):
         if wraps:

@@ -21,7 +21,7 @@ from peergrid.grid.grid import Grid
 class Partition:
     """The grid cut along its axes: `parts[a]` pieces along axis `a`, numbered in C order.
 
-    cuts: for each axis where its pieces begin, and its end, as (0, …, extent). Unless given, pieces along an axis
+    cuts: for each axis the first cells of its pieces, and its end, as (0, …, extent). By default, pieces along an axis
     differ by at most one cell, larger ones first.
     """
 
@@ -57,7 +57,8 @@ class Partition:
 
     @classmethod
     def over(cls, grid: Grid, devices: int) -> Partition:
-        """The usual split over that many devices: along axis 0 while it has the cells, else the smallest halos.
+        """The default split over so many devices: along axis 0 if it has enough cells, else that with the smallest
+        halos.
 
         Slabs along axis 0 keep ghost layers contiguous in memory and leave whole rows to the kernels.
         """
@@ -104,8 +105,8 @@ class Partition:
 
 
 def splits(grid: Grid, devices: int, beside: Index | None = None) -> tuple[Partition, ...]:
-    """The even splits over that many devices, those with the smallest halos first, of equal ones those with cuts along
-    the first axes; beside: parts of another, than which their halos are smaller.
+    """The even splits over so many devices, smallest halos first, among equal ones those with cuts along the first
+    axes; beside: only splits with smaller halos than these parts.
     """
     found = [p for p in _factorings(devices, grid.ndim) if all(a <= n for a, n in zip(p, grid.shape, strict=True))]
     most = inf if beside is None else _surface(grid.shape, beside)
@@ -123,8 +124,8 @@ def even_cuts(extent: int, parts: int) -> Index:
 def balanced_cuts(costs: Sequence[int] | NDArray[np.int64], parts: int, align: int = 1, least: int = 1) -> Index:
     """Cuts of an axis, at multiples of `align`, into pieces of equal cost as nearly as those multiples allow.
 
-    costs: of each cell of the axis, whole numbers above zero; least: the fewest cells of a piece. Even cuts at any
-    place where so many pieces of that length do not fit.
+    costs: of each cell of the axis, whole numbers above zero; least: the fewest cells of a piece. If so many pieces of
+    that length do not fit, even cuts at any cell.
     """
     ends = [*range(0, len(costs), align), len(costs)]
     short, last = -(-least // align), len(costs) // align
@@ -162,6 +163,6 @@ def _factorings(number: int, axes: int) -> list[Index]:
 
 
 def _surface(shape: Index, parts: Index) -> float:
-    """Cells in all cuts together."""
+    """The number of cells in all cuts."""
     cells = prod(shape)
     return sum((p - 1) * cells / n for p, n in zip(parts, shape, strict=True))

@@ -1,4 +1,4 @@
-"""Grey images whose pixels are changed one by one: the same formula for each, on processors and GPUs.
+"""One formula applied to every pixel of a grey image, on processors and GPUs.
 
 image = peergrid.images.read("photo.png")
 peergrid.images.write("dark.png", peergrid.images.apply("x / 3", image, devices="cuda:0,1"))

@@ -29,18 +29,18 @@ class Applied:
 
 
 def apply(formula: str | Formula, image: Any, devices: str | Devices = "auto") -> Pixels:
-    """The image after a formula, in its own type and shape.
+    """Apply a formula to every pixel; an image of the same type and shape.
 
-    formula: text such as "x / 3", or a function of the operations of stencils; it is evaluated in single precision, the
-    part after the point is cut off, and the rest kept within the values of the type. image: an array of uint8 or
-    uint16, of any shape. devices: as in `Simulation`; every device has a part of the pixels. The bits do not depend on
-    them. Raises UsageError for other images and formulas, DeviceFault and DoesNotFit as runs do.
+    formula: text such as "x / 3", or a function made of the operations of stencils; it is evaluated in single
+    precision, truncated to a whole number, and clamped to the range of the type. image: an array of uint8 or uint16, of
+    any shape. devices: as in `Simulation`; each computes a part of the pixels, with the same bits on any devices.
+    Raises UsageError for other images and formulas, DeviceFault and DoesNotFit as runs do.
     """
     return applied(formula, image, devices).pixels
 
 
 def applied(formula: str | Formula, image: Any, devices: str | Devices = "auto") -> Applied:
-    """The same, with the time that it took."""
+    """Apply a formula as `apply` does; the image with the time that it took."""
     pixels = np.ascontiguousarray(image)
     if pixels.dtype not in (np.uint8, np.uint16):
         raise UsageError(f"An image is expected to be of uint8 or uint16, got {pixels.dtype}; convert it first.")
@@ -67,7 +67,7 @@ def _on_processors(image: Pixels, values: Pixels, threads: int) -> Pixels:
 
 @cache
 def _compiled() -> Callable[[Pixels, Pixels, Pixels], None]:
-    """A function that looks values up, without the interpreter's lock."""
+    """A function for table lookups that runs without the interpreter's lock."""
     from numba import njit  # slow to come
 
     @njit(nogil=True)

@@ -1,4 +1,4 @@
-"""Grey images as files: PNG and TIFF of 8 or 16 bits a pixel, through Pillow."""
+"""Files of grey images: PNG and TIFF with 8 or 16 bits per pixel, through Pillow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF"}
 def read(path: str | Path) -> Pixels:
     """The pixels of a file, shape (height, width), type uint8 or uint16.
 
-    Raises UsageError where there is no such file, and for images that are not grey with 8 or 16 bits a pixel.
+    Raises UsageError for a missing file, and for images that are not grey with 8 or 16 bits per pixel.
     """
     try:
         with Image.open(path, formats=tuple(set(FORMATS.values()))) as image:
@@ -35,7 +35,8 @@ def read(path: str | Path) -> Pixels:
         raise UsageError(f"'{path}' is expected to be a PNG or TIFF image, and is neither.") from None
     except Image.DecompressionBombError:
         raise UsageError(
-            f"'{path}' has more pixels than Pillow opens ({2 * (Image.MAX_IMAGE_PIXELS or 0):,})."
+            f"'{path}' has more than the {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels that Pillow opens; cut "
+            "it in parts."
         ) from None
     except (OSError, SyntaxError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -43,9 +44,9 @@ def read(path: str | Path) -> Pixels:
 
 
 def write(path: str | Path, pixels: Any) -> None:
-    """Write pixels, shape (height, width), type uint8 or uint16; the ending of the name gives the format.
+    """Write pixels, shape (height, width), type uint8 or uint16; the suffix of the name is the format.
 
-    Raises UsageError for another ending, shape or type, and where the file cannot be written.
+    Raises UsageError for another suffix, shape or type, and if the file cannot be written.
     """
     path = Path(path)
     format_ = FORMATS.get(path.suffix.lower())

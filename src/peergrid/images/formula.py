@@ -23,7 +23,7 @@ EXPECTED = "numbers, x, + - * /, parentheses, abs(), sqrt(), min(,) and max(,)"
 
 
 def parse(text: str) -> Formula:
-    """The formula that a text such as "x / 3" or "max(x - 20, 0) * 1.2" means. Raises UsageError for any other text."""
+    """The formula of a text such as "x / 3" or "max(x - 20, 0) * 1.2". Raises UsageError for any other text."""
     if len(text) > LONGEST:
         raise UsageError(f"A formula has at most {LONGEST} characters, got {len(text):,}.")
     try:
@@ -35,7 +35,7 @@ def parse(text: str) -> Formula:
 
 
 def _checked(node: ast.expr) -> None:
-    """Raise ValueError where a part is none of a formula."""
+    """Raise ValueError for a part that a formula does not have."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and abs(value) < 1e30:
             return

@@ -1,4 +1,4 @@
-"""Images on GPUs: each has a part of the pixels, in whole loads of 16 bytes."""
+"""Images on GPUs: each computes a part of the pixels, in vector loads of 16 bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def source(dtype: np.dtype[Any], line: Line | None) -> str:
 
 
 def parts(pixels: int, width: int, devices: int) -> list[tuple[int, int]]:
-    """The first and the last (exclusive) pixel of each device: whole loads but for the end; width: bytes of one."""
+    """The first and the last (exclusive) pixel of each device, at multiples of a vector load; width: bytes of a
+    pixel.
+    """
     loads = -(-pixels * width // LOAD)
     cuts = [min(pixels, number * loads // devices * LOAD // width) for number in range(devices)]
     return list(zip(cuts, [*cuts[1:], pixels], strict=True))
@@ -67,11 +69,11 @@ def on_gpus(
     repetitions: int = 1,
     driver: Driver | None = None,
 ) -> tuple[Pixels, Seconds]:
-    """The new image, and the times that it took; values: the new ones of all that a pixel can have.
+    """The new image, and the times that it took; values: the new value of every pixel value.
 
-    Variant `shared` asks for GPUs whose thread blocks may have the table in shared memory. None is `shared` where the
-    table is too large for the nearest cache and its values are not on a line, and `packed` else and where there is no
-    such room. Raises DeviceFault and DoesNotFit as runs do.
+    variant: `shared` keeps the table in shared memory, which needs GPUs with enough of it per thread block; None:
+    `shared` if the table is too large for the first-level cache and its values are on no straight line, and if there is
+    enough shared memory; else `packed`. Raises DeviceFault and DoesNotFit as runs do.
     """
     out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
@@ -117,7 +119,7 @@ class _Share:
         self._devices.driver.download(self._after, self._out)
 
     def issue(self, asked: Variant | None, repetitions: int) -> list[tuple[Event, Event]]:
-        """Launch the kernel some times; the events before and after each."""
+        """Launch the kernel some times; returns the events before and after each launch."""
         devices, number = self._devices, self._number
         variant = asked or ("shared" if self._looked_up and self._before.itemsize > 1 else "packed")
         room = self._resident() if variant == "shared" else 0
@@ -142,6 +144,6 @@ class _Share:
         return list(pairwise(events))
 
     def _resident(self) -> int:
-        """Blocks that have the table in shared memory and run at once; 0 where a block cannot have as much."""
+        """The co-resident blocks with the table in shared memory; 0 if a block cannot have that much."""
         kernel = self._devices.function(self._number, self._code, KERNELS["shared"])
         return self._devices.resident(self._number, kernel, MOST_THREADS, self._table_bytes)

@@ -1,4 +1,4 @@
-"""The new value of every value that a pixel can have, and the straight line through them where there is one."""
+"""The new value for every pixel value, and the straight line through these if there is one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Line:
 def table(formula: Formula, dtype: np.dtype[Any]) -> Pixels:
     """The new values of all pixels of a type, shape (256,) or (65536,).
 
-    The formula is evaluated in single precision as it is written; the part after the point is cut off, and the rest
-    kept within the values that the type has. What is not a number becomes 0.
+    The formula is evaluated in single precision as written; results are truncated to whole numbers and clamped to the
+    range of the type; NaN becomes 0.
     """
     most = np.iinfo(dtype).max
 

@@ -1,4 +1,4 @@
-"""Operators on seismic waves and what is made of them: forward and adjoint, gradients, reverse-time migration."""
+"""Operators on seismic waves: forward and adjoint, gradients, reverse-time migration."""
 
 from peergrid.inverse.migration import gradient, migrate
 from peergrid.inverse.operators import adjoint, forward

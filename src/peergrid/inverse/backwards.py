@@ -1,4 +1,4 @@
-"""The states of a run from the last to the first, of which few are kept: others are computed again.
+"""The states of a run from the last to the first; few are kept in memory, the others computed again.
 
 Method: Griewank and Walther, ACM Transactions on Mathematical Software 26 (2000) 19 (revolve): with s states kept and
 no step made more than r times, (s + r)! / (s! r!) - 1 steps can be gone back over, which is the most.
@@ -13,9 +13,9 @@ from peergrid.simulate import Simulation
 
 
 def backwards(simulation: Simulation, last: int, kept: int) -> Iterator[int]:
-    """Each step from `last` down to the present one; meanwhile the simulation is in the state after that many steps.
+    """Yield each step from `last` down to the present one, with the simulation in the state after that many steps.
 
-    kept: states in the host's memory at a time, at least 1. The simulation may be looked at, not changed, on the way.
+    kept: states in host memory at a time, at least 1. Meanwhile the simulation may be read, not changed.
     """
     first = simulation.step
     if last > first:
@@ -30,7 +30,7 @@ def backwards(simulation: Simulation, last: int, kept: int) -> Iterator[int]:
 
 
 def ahead(steps: int, kept: int) -> int:
-    """The steps from the present state to the next one to keep, of so many that are to be gone back over."""
+    """The steps from the present state to the next one to keep, for `steps` steps to go back."""
     repeats = 1
     while comb(kept + repeats, kept) - 1 < steps:
         repeats += 1

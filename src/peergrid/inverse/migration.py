@@ -1,4 +1,4 @@
-"""Images and gradients: the waves of a shot beside the waves of its traces sent back in time.
+"""Images and gradients: the waves of a shot correlated with its traces sent back in time.
 
 With M = 1/(ρ (v dt)²), the misfit J = ½ Σ (recorded - observed)² changes by ∂J/∂M = -Σₙ aⁿ·λⁿ: aⁿ is the second
 difference of the wave in step n, λⁿ the wave of the residual sent back (Tarantola, Geophysics 49 (1984) 1259). Waves
@@ -25,7 +25,7 @@ SAME = 1e-6  # 2 (ε - δ) up to which p and r are one wave: less than rounding 
 
 
 def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEPT) -> Doubles:
-    """The image of a shot by reverse-time migration, of the medium's nodes: Σₙ aⁿ λⁿ of its traces.
+    """The image of a shot by reverse-time migration, on the medium's nodes: Σₙ aⁿ λⁿ.
 
     traces: as recorded at the shot's receivers, shape (receivers, steps), without the direct wave; kept: states of the
     forward run in memory at a time. Add the images of many shots. Raises UsageError for steps of fourth order.
@@ -37,10 +37,10 @@ def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEP
 
 
 def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = KEPT) -> tuple[float, Doubles]:
-    """Half the summed squares of what the receivers record less `observed`, and its gradient by velocity at the nodes.
+    """The misfit ½ Σ (recorded - observed)² of a shot, and its gradient by velocity at the medium's nodes.
 
-    observed: shape (receivers, steps); kept: as of `migrate`. The damping in layers and the time step are taken not to
-    depend on the velocity, nor is anything in perfectly matched layers. Raises UsageError for steps of fourth order.
+    observed: shape (receivers, steps); kept: as of `migrate`. The gradient neglects that the damping in layers,
+    perfectly matched layers and the time step depend on the velocity. Raises UsageError for steps of fourth order.
     """
     _check(shot)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
@@ -110,7 +110,7 @@ def _waves(propagator: Propagator, simulation: Simulation) -> Doubles:
 
 
 def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) -> Doubles:
-    """The transpose of continuing edge values beyond the edges: what lies there counts on the edge."""
+    """The transpose of the continuation beyond the edges: values there are added to the edge."""
     for axis, (low, high) in enumerate(zip(before, after, strict=True)):
         line = np.moveaxis(values, axis, 0)
         inside = line[low : len(line) - high].copy()
@@ -122,4 +122,4 @@ def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) ->
 
 def _check(shot: Shot) -> None:
     if shot.propagator.scheme.time_order != 2:
-        raise UsageError("An image is expected of steps with time_order 2, got 4; leave it out.")
+        raise UsageError("An image takes a scheme with time_order 2, got 4; leave time_order out.")

@@ -1,4 +1,4 @@
-"""The linear operators of a propagator: from what sources send to what receivers record, and the transpose."""
+"""The linear operators of a propagator: from the samples of sources to the records of receivers, and the transpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Look = Callable[[Simulation], None]
 def forward(
     propagator: Propagator, sources: Doubles, samples: Array, receivers: Doubles, *, devices: str = "auto"
 ) -> Array:
-    """The traces of sources that send `samples`, shape (sources, steps), in all steps: shape (receivers, steps).
+    """The traces, shape (receivers, steps), of sources that send `samples`, shape (sources, steps).
 
     sources, receivers: positions in metres, shape (points, axes).
     """
@@ -38,10 +38,10 @@ def adjoint(
     devices: str = "auto",
     look: Look | None = None,
 ) -> Array:
-    """The transpose of `forward`: traces sent back in time from where they were recorded; shape (sources, steps).
+    """The transpose of `forward`: traces sent back in time from the receivers; shape (sources, steps).
 
-    look: is given the simulation before each step; after n steps its waves are those that the transpose has N - 1 - n
-    steps into the forward run of N. As the operator of waves is symmetric, it is a run with both ends of time changed.
+    look: called with the simulation before each step; after n steps its waves are those that the transpose has N - 1 -
+    n steps into the forward run of N. As the operator of waves is symmetric, it is a run with time reversed.
     """
     if traces.ndim != 2 or len(traces) != len(receivers) or not np.isfinite(traces).all():
         raise UsageError(

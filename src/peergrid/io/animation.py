@@ -1,8 +1,8 @@
-"""The animation of a field over a map: GIF by Pillow, MP4 where imageio-ffmpeg is installed.
+"""Animations of a field over a map: GIF by Pillow, MP4 if imageio-ffmpeg is installed.
 
 Every frame is drawn in a palette fixed beforehand, a level of the field over the tint of a material, so that nothing is
 dithered and files stay small. Amplitudes fall by orders of magnitude as waves spread; each frame is scaled by a smooth
-envelope of the amplitude and says its scale.
+envelope of the amplitude, and shows its scale.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The plane that a field is shown over.
+    """The plane over which a field is shown.
 
-    title: with the field; unit: of the field; size: metres across and up; axes: their words; cells: the number of the
+    title: with the field; unit: of the field; size: metres across and up; axes: their labels; cells: the number of the
     material of each cell, shape (across, up); tints: of each material, shape (n, 3); marks: positions and the radii of
-    their spots in pixels; width: of the animation in pixels; shares: per cent of the values that colours reach,
-    and what their range falls to at most from frame to frame.
+    their spots in pixels; width: of the animation in pixels; shares: the percentile of the values that the colours
+    cover,
+    and the least factor of their range from frame to frame.
     """
 
     title: str
@@ -72,8 +73,8 @@ class Backdrop:
 def animate(path: Path, shown: Map, times: Sequence[float], frame: Callable[[int], Array], own: bool) -> None:
     """Draw the frames of all times, seconds; the suffix of `path` (.gif or .mp4) decides how.
 
-    frame: the values of a number, shape (across, up), SI units; own: colours stand for each frame's own range of
-    amplitudes, as `shown.shares` says. Raises UsageError where MP4 is asked for and imageio-ffmpeg is not installed.
+    frame: the values of a number, shape (across, up), SI units; own: colours cover each frame's own range of
+    amplitudes, by `shown.shares`. Raises UsageError for MP4 without imageio-ffmpeg.
     """
     stage = _stage(shown)
     frames = _frames(stage, shown, times, frame, own)
@@ -152,7 +153,7 @@ def _caption(text: str, width: int, height: int, font: ImageFont.FreeTypeFont) -
 
 
 def _tints(wanted: Rgb) -> tuple[Bytes, NDArray[np.intp]]:
-    """The tints in use, at most as many as the palette holds, and for each material the number of the nearest."""
+    """The tints in use, as many as the palette has room for, and for each material the number of the nearest one."""
     tints = np.unique(wanted, axis=0)
     room = (255 - GREYS) // LEVELS
     kept = tints[np.linspace(0, len(tints) - 1, min(room, len(tints))).astype(np.intp)]

@@ -17,10 +17,10 @@ LARGEST = 1 << 40  # bytes
 
 
 def read_array(file: Path, dataset: str, what: str) -> NDArray[Any]:
-    """The numbers in a file, by its ending; dataset: the array's name in HDF5 and Zarr; what: its use, for sentences.
+    """The numbers in a file, by its suffix; dataset: the array's name in HDF5 and Zarr; what: its use, for messages.
 
-    .npy, .h5 and .hdf5, .zarr (a folder), .sgy and .segy (a trace is a line along the last axis). Raises UsageError
-    where there are none.
+    .npy, .h5 and .hdf5, .zarr (a folder), .sgy and .segy (a trace is a line along the last axis). Raises UsageError if
+    the file has none.
     """
     formats: Mapping[str, Callable[[Path, str], NDArray[Any]]] = {
         ".npy": _npy, ".h5": _hdf5, ".hdf5": _hdf5, ".zarr": _zarr, ".sgy": _segy, ".segy": _segy,
@@ -33,7 +33,9 @@ def read_array(file: Path, dataset: str, what: str) -> NDArray[Any]:
             check_plain(file, LARGEST)
         found = read(file, dataset)
     except ImportError:
-        raise UsageError(f"{what} in '{file.name}' needs a library that is not here; {extra('seismic')}.") from None
+        raise UsageError(
+            f"{what} in '{file.name}' needs a library that is not installed; {extra('seismic')}."
+        ) from None
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         named = f" with an array '{dataset}'" if dataset else ""
         raise UsageError(
@@ -67,7 +69,7 @@ def _zarr(file: Path, dataset: str) -> NDArray[Any]:
 
 
 def _only(dataset: str, names: list[str]) -> str:
-    """The array that is meant: the one named, or the only one, in any group."""
+    """The array with the given name, or else the only one, in any group."""
     if dataset or len(names) == 1:
         return dataset or names[0]
     raise ValueError(f"it has {', '.join(names[:8]) or 'nothing'}; name one of them as dataset")

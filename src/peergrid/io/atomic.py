@@ -1,4 +1,4 @@
-"""Files that appear under their final name only when complete."""
+"""Files that get their final name only when complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _settle(path: Path) -> None:
-    """Wait until a file's contents, or a folder's names, are on the disk: no name ever stands for an empty file."""
+    """Wait until a file's contents, or a folder's entries, are on the disk, so that a name never leads to an empty
+    file.
+    """
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -1,4 +1,4 @@
-"""Work that a thread of its own carries out, in order, while a run goes on."""
+"""Work that a background thread does, in order, while a run continues."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ WAITING = 2  # pieces of work left before the run waits
 
 @dataclass(frozen=True)
 class Behind:
-    """A thread and the work that it was given."""
+    """A background thread and its work."""
 
     _pool: ThreadPoolExecutor
     _left: deque[Future[None]]
 
     def put(self, work: Callable[[], None]) -> None:
-        """Hand over a piece of work. Raises what an earlier one raised."""
+        """Add a piece of work. Raises the error of an earlier one."""
         self.wait(WAITING)
         self._left.append(self._pool.submit(work))
 
     def wait(self, left: int = 0) -> None:
-        """Wait until at most so many pieces are left. Raises what one of them raised."""
+        """Wait until at most `left` pieces are left. Raises the error of one of them."""
         while len(self._left) > left:
             self._left.popleft().result()
 
 
 @contextmanager
 def behind() -> Iterator[Behind]:
-    """A thread whose work is done when the block is left."""
+    """A background thread; leaving the block waits for its work."""
     with ThreadPoolExecutor(1, "files") as pool:
         found = Behind(pool, deque())
         yield found

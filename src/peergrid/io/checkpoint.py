@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a run in an HDF5 file, which gets its name when it is complete and on the disk.
+"""Checkpoints: the state of a run in an HDF5 file, which gets its name once it is complete and on the disk.
 
 Attributes of the file: `format`, `step`, `seconds`, `peergrid` (version), `sha256` (of everything else). Groups:
 `fields`, `traces` and `reductions` by name, in the coordinates of the grid and the units of the run; `norms`;
@@ -27,7 +27,7 @@ Values = NDArray[Any]
 
 
 def write_state(path: Path | str, state: State) -> None:
-    """Write a state. Raises UsageError where the file cannot be written."""
+    """Write the state of a run to an HDF5 file. Raises UsageError if the file cannot be written."""
     arrays = dict(_arrays(state))
     with creating(Path(path)) as new:
         file = new.hdf5
@@ -42,7 +42,7 @@ def write_state(path: Path | str, state: State) -> None:
 
 
 def read_state(path: Path | str) -> State:
-    """The state in a file. Raises UsageError where it is none, or not what was written."""
+    """Read a state from a file. Raises UsageError if the file is not a checkpoint, or damaged."""
     try:
         with h5py.File(path, "r") as file:
             given, state = str(file.attrs["sha256"]), _state(file)
@@ -117,7 +117,7 @@ def _strings(file: h5py.File, group: str) -> dict[str, str]:
 
 
 def _key(name: str) -> str:
-    """A name as a file of HDF5 can have it: no slashes, nothing that is not a character."""
+    """A name as HDF5 allows it: without slashes and invalid characters."""
     quoted = quote(name, safe=" '[]()")
     return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
 

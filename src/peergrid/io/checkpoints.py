@@ -1,4 +1,4 @@
-"""Checkpoints of a run in a folder, written by a thread of their own while the run goes on; how to find the newest."""
+"""Checkpoints of a run in a folder, written by a background thread; and the search for the newest one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Period:
-    """The steps between two checkpoints, or else the seconds."""
+    """The period of checkpoints, in steps or in seconds."""
 
     steps: int = 0
     seconds: float = 0.0
 
     @classmethod
     def read(cls, text: str) -> Period:
-        """The period that an option gives, such as '500steps' or '60s'."""
+        """The period of an option such as '500steps' or '60s'. Raises UsageError for other text."""
         found = PERIOD.fullmatch(text)
         if found is None or not float(found[1]) or (found[2] == "steps" and "." in found[1]):
             raise UsageError(f"Checkpoints are made after a period such as 500steps, 60s, 5min or 1h, got '{text}'.")
@@ -39,7 +39,7 @@ class Period:
 class Checkpoints:
     """The writer of a run's checkpoints; use as a context manager.
 
-    say: is given a sentence where one cannot be written: the run goes on, and those before it stay.
+    say: called with a sentence if one cannot be written; the run continues, and earlier checkpoints stay.
     """
 
     def __init__(self, folder: Path, period: Period, say: Callable[[str], None]) -> None:
@@ -50,30 +50,32 @@ class Checkpoints:
 
     @property
     def every(self) -> int:
-        """The steps at whose multiples the run has to pause; 0 for any."""
+        """The number of steps at whose multiples the run has to pause; 0: at any step."""
         return self._period.steps
 
     def due(self, step: int) -> bool:
-        """True where a checkpoint is due after a step; by the clock none while the one before is being written."""
+        """True if a checkpoint is due after a step; with a period in seconds, not while the previous one is being
+        written.
+        """
         if self._period.steps:
             return step % self._period.steps == 0
         writing = self._pending is not None and not self._pending.done()
         return not writing and time.monotonic() - self._began >= self._period.seconds
 
     def keep(self, state: State) -> None:
-        """Write a state, once the one before is written."""
+        """Write a state, after the previous one is written."""
         self.settle()
         self._began = time.monotonic()
         self._pending = self._thread.submit(self._write, state)
 
     def settle(self) -> None:
-        """Wait until what was handed over is on the disk."""
+        """Wait until all states are on the disk."""
         pending, self._pending = self._pending, None
         try:
             if pending is not None:
                 pending.result()
         except UsageError as error:
-            self._say(f"A checkpoint could not be written, and the run goes on without: {error}")
+            self._say(f"A checkpoint could not be written, and the run continues without it: {error}")
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -94,7 +96,7 @@ def checkpoint_files(folder: Path) -> list[Path]:
 
 
 def newest(folder: Path, say: Callable[[str], None]) -> State | None:
-    """The state in the newest checkpoint that is as it was written, if there is one; say: is told of others."""
+    """The state in the newest undamaged checkpoint, or None; say: called with a sentence about each damaged one."""
     for file in checkpoint_files(folder):
         try:
             return read_state(file)

@@ -25,7 +25,7 @@ def diverging(value: Floats) -> Rgb:
 
 
 def pale(count: int) -> Rgb:
-    """So many pale colours, each as far from those before it as hues allow, shape (count, 3)."""
+    """`count` pale colours, each as different from earlier ones as hues allow, shape (count, 3)."""
     number = np.arange(count)
     hue = number * np.pi * (3 - np.sqrt(5))  # the golden angle
     lightness = np.array([90.0, 80.0, 94.0, 85.0])[number % 4]
@@ -47,7 +47,7 @@ def wave_colours(tints: Rgb, levels: int = LEVELS) -> Rgb:
 
 
 def srgb(lab: Floats) -> Rgb:
-    """CIELAB (D65) to sRGB bytes, IEC 61966-2-1; what lies outside is clipped."""
+    """CIELAB (D65) to sRGB bytes, IEC 61966-2-1; colours outside sRGB are clipped."""
     fy = (lab[..., 0] + 16) / 116
     f = np.stack([fy + lab[..., 1] / 500, fy, fy - lab[..., 2] / 200], axis=-1)
     xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * np.array([0.95047, 1.0, 1.08883])

@@ -1,5 +1,5 @@
-"""The meaning of arrays in HDF5 files for other programs: dimension scales and units, which xarray and netCDF read, and
-an image over time, which VTK and ParaView read (VTKHDF 2.0). Nothing is written twice: images refer to the same arrays.
+"""Metadata of arrays in HDF5 files for other programs: dimension scales and units for xarray and netCDF, and an image
+over time for VTK and ParaView (VTKHDF 2.0). Nothing is written twice: images refer to the same arrays.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def attach(dataset: h5py.Dataset, names: Sequence[str], unit: str | None = None)
 
 
 def add_image(file: h5py.File, names: Sequence[str], spacing: Sequence[float]) -> None:
-    """An image over time of arrays, shape (time, nodes along x, y, ...), which VTK takes to be (time, z, y, x).
+    """An image over time of arrays, shape (time, nodes along x, y, ...), which VTK interprets as (time, z, y, x).
 
-    Its directions say that the last axis of an array is the last of the grid, so that nothing need be transposed.
+    Its directions make the last axis of an array the last of the grid, so that nothing is transposed.
     """
     if not names:
         return

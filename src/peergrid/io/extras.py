@@ -8,24 +8,22 @@ from peergrid.errors import UsageError, extra
 
 
 def film_library() -> Any:
-    """The module imageio_ffmpeg. Raises UsageError where it is not installed."""
+    """The module imageio_ffmpeg. Raises UsageError if it is not installed."""
     try:
         import imageio_ffmpeg
     except ImportError:
         raise UsageError(
-            "output.animation = 'mp4' is expected to find imageio-ffmpeg, which is not installed; "
-            f"{extra('mp4')}, or use 'gif'."
+            f"output.animation = 'mp4' needs imageio-ffmpeg, which is not installed; {extra('mp4')}, or use 'gif'."
         ) from None
     return imageio_ffmpeg
 
 
 def surface_library() -> Any:
-    """The module skimage.measure. Raises UsageError where it is not installed."""
+    """The module skimage.measure. Raises UsageError if it is not installed."""
     try:
         from skimage import measure
     except ImportError:
         raise UsageError(
-            "output.surfaces is expected to find scikit-image, which is not installed; "
-            f"{extra('surfaces')}, or leave it out."
+            f"output.surfaces needs scikit-image, which is not installed; {extra('surfaces')}, or leave it out."
         ) from None
     return measure

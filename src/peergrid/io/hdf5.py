@@ -1,7 +1,7 @@
-"""New HDF5 files on disks that may be full, and datasets of files that anybody may have written.
+"""New HDF5 files on disks that may be full, and datasets of untrusted files.
 
-The HDF5 library cannot leave a file whose writes fail: it tries again while closing and complains past every handler.
-So it writes through an object that notes the first fault, lets the rest pass, and reports when asked.
+The HDF5 library cannot close a file whose writes fail: it tries again and prints errors past every handler. So it
+writes through an object that records the first fault, ignores later writes, and reports the fault on request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowErr
 
 
 class Disk(RawIOBase):
-    """A binary file that never refuses a write; `fault` is the first one that failed."""
+    """A binary file whose writes never fail; `fault` is the error of the first one that did."""
 
     def __init__(self, raw: FileIO) -> None:
         self._raw = raw
@@ -64,7 +64,7 @@ class Disk(RawIOBase):
         return self._raw.tell()
 
     def flush(self) -> None:
-        """Nothing is kept back: the file below has no buffer."""
+        """Nothing to do: the file below has no buffer."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class NewFile:
     disk: Disk
 
     def check(self) -> None:
-        """Put what is there on the disk. Raises OSError where a write failed."""
+        """Flush to the disk. Raises OSError if a write failed."""
         self.hdf5.flush()
         if self.disk.fault is not None:
             raise self.disk.fault
@@ -83,7 +83,7 @@ class NewFile:
 
 @contextmanager
 def creating(path: Path) -> Iterator[NewFile]:
-    """A new file that takes its name when the block ends well. Raises UsageError where it cannot be written."""
+    """A new file that gets its name when the block ends without an error. Raises UsageError if it cannot be written."""
     with replacing(path) as partial, partial.open("x+b", buffering=0) as raw:
         disk = Disk(raw)
         with h5py.File(disk, "w") as file:
@@ -93,7 +93,7 @@ def creating(path: Path) -> Iterator[NewFile]:
 
 
 def own_dataset(opened: h5py.File, name: str) -> Any:
-    """A dataset whose values lie in this file. Raises KeyError where there is none, ValueError for any other."""
+    """A dataset with its values in this file. Raises KeyError if there is none, ValueError for any other."""
     found = opened[name]
     if not isinstance(found, h5py.Dataset):
         raise KeyError(name)

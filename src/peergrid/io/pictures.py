@@ -26,7 +26,7 @@ MOST_OUTLINED = 0.15  # of all cells
 
 
 def robust_limit(values: Array, percentile: float = 99.5) -> float:
-    """The amplitude that only the largest half per cent of the values pass; 1 where there is no field."""
+    """The amplitude that only the largest half per cent of the values exceed; 1 for a field of zeros."""
     sizes = np.abs(values[np.isfinite(values)])
     if not sizes.size or not sizes.any():
         return 1.0
@@ -34,28 +34,28 @@ def robust_limit(values: Array, percentile: float = 99.5) -> float:
 
 
 def file_part(name: str) -> str:
-    """A name as part of a file name."""
+    """A name made safe for a file name."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
 def unused(path: Path, made: Sequence[Path]) -> Path:
-    """A path that none of those made has: two names may be the same as parts of file names."""
+    """A path other than those in use, as two names may lead to the same file name."""
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     return next(one for one in chain([path], numbered) if one not in made)
 
 
 def titled(model: str, shown: str) -> str:
-    """The title of a picture: the model's, where it has one, and what is shown."""
+    """The title of a picture: that of the model, if it has one, and its subject."""
     return f"{model}: {shown}" if model else shown
 
 
 def gained(shown: str, samples: int, each: float, unit: str) -> str:
-    """The words beside the colours of a section; each: from sample to sample, in this unit."""
+    """The label of a section's colours; each: the time between samples, in this unit."""
     return f"{shown}, automatic gain control (AGC), window {gain_window(samples) * each:.3g} {unit}"
 
 
 def gain_window(samples: int) -> int:
-    """The samples of the window of automatic gain control: a twelfth of the trace."""
+    """The length of the window of automatic gain control in samples: a twelfth of the trace."""
     return max(1, samples // 12)
 
 
@@ -81,8 +81,8 @@ def section(
 ) -> None:
     """Traces side by side, time downwards, each time divided by the running root mean square so that late echoes show.
 
-    values: shape (traces, samples); across: where each trace stands, and the words of that axis; traces stand where
-    they lie on average evenly; down: from sample to sample, and the words; label: of the colours.
+    values: shape (traces, samples); across: the position of each trace, and the label of that axis; traces are drawn at
+    even distances; down: the time between samples, and the label; label: of the colours.
     """
     gained = values / running_level(values)
     limit = robust_limit(gained, 97.0)
@@ -103,7 +103,7 @@ def section(
 
 
 def curves(path: Path, values: Mapping[str, Array], each: float, words: str, title: str) -> None:
-    """Values against time, a panel for each, with its label; each: from sample to sample, in the unit of the words."""
+    """Values against time, a panel for each, with its label; each: the time between samples, in the unit of `words`."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 1.2 + 2.0 * len(values)), dpi=DPI, layout="constrained")
         panels = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
@@ -118,13 +118,13 @@ def curves(path: Path, values: Mapping[str, Array], each: float, words: str, tit
 
 
 def outlines(cells: NDArray[Any]) -> NDArray[np.bool_]:
-    """The boundaries of materials; none where the cells are so mixed that lines would hide what lies below."""
+    """The boundaries of materials; none if so many cells differ that lines would hide the picture."""
     edges = boundaries(cells)
     return edges if edges.mean() <= MOST_OUTLINED else np.zeros_like(edges)
 
 
 def boundaries(cells: NDArray[Any]) -> NDArray[np.bool_]:
-    """True at each cell whose material differs from that of the next along x or y, same shape."""
+    """True at each cell whose material differs from that of the next cell along x or y, same shape."""
     edges = np.zeros(cells.shape, dtype=np.bool_)
     edges[:-1] |= cells[:-1] != cells[1:]
     edges[:, :-1] |= cells[:, :-1] != cells[:, 1:]
@@ -132,7 +132,7 @@ def boundaries(cells: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def save(path: Path, figure: Figure) -> None:
-    """Write a figure under its final name only when complete; the suffix is the format: .png, .pdf or .svg."""
+    """Write a figure, which gets its name when complete; the suffix is the format: .png, .pdf or .svg."""
     FigureCanvasAgg(figure)
     with replacing(path) as partial:
         figure.savefig(partial, format=path.suffix.removeprefix("."))

@@ -26,12 +26,12 @@ class Rule:
 
 
 def printable(text: str) -> bool:
-    """True for a text without control characters: no line ends, no NUL, nothing that a terminal would act on."""
+    """True for a text without control characters, such as line ends, NUL and terminal commands."""
     return all(character.isprintable() for character in text)
 
 
 def shown(text: str, most: int = 60) -> str:
-    """A text in a sentence: at most so many characters, none of them a control character."""
+    """A text for a message: shortened to `most` characters, without control characters."""
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 

@@ -23,8 +23,8 @@ T = TypeVar("T")
 def read_table(kind: Callable[..., T], table: Mapping[str, Any], path: str = "") -> T:
     """The dataclass `kind` from a table; `path` is where the table stands in the file.
 
-    A field's key is its name, or `metadata["key"]`; one with `metadata["place"]`, a function, has none, and is made of
-    the path by it. Raises UsageError for unknown, missing or wrong values.
+    A field's key is its name, or `metadata["key"]`; one with `metadata["place"]`, a function of the path, has none, and
+    gets the value of that. Raises UsageError for unknown, missing or wrong values.
     """
     known = keys(kind)
     tag = {"kind"} if hasattr(kind, "kind") else set()
@@ -65,7 +65,7 @@ def read_value(hint: Any, value: object, path: str) -> Any:
 
 
 def describe(hint: Any) -> str:
-    """A type hint in words, completing 'is expected to be ...'."""
+    """A type hint in words that complete 'is expected to be ...'."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _described_rule(hint)
@@ -168,7 +168,7 @@ def _union(hint: Any, value: object, path: str) -> Any:
 
 
 def _tagged(hint: Any) -> dict[str, type[Any]]:
-    """The dataclasses of a union by their `kind`, whether it may be missing or not; empty where it is another union."""
+    """The dataclasses of a union by their `kind`; empty for another union."""
     parts = [part for part in get_args(hint) if part is not NoneType]
     return {part.kind: part for part in parts} if all(is_dataclass(p) and hasattr(p, "kind") for p in parts) else {}
 

@@ -1,4 +1,4 @@
-"""Snapshots streamed to HDF5 by a thread of its own while the run goes on."""
+"""Snapshots streamed to HDF5 by a background thread."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Snapshot = tuple[int, Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Scale:
-    """The meaning of the numbers in snapshots.
+    """Scales and units of the numbers in snapshots.
 
-    dt: seconds of a step; spacing: metres from node to node along each axis; units: what one unit of each field is in
-    SI; stride: every so many nodes along each axis are kept; unit_names: of the fields, where they are known.
+    dt: seconds of a step; spacing: metres from node to node along each axis; units: the SI value of one unit of each
+    field; stride: of the nodes that are kept, along each axis; unit_names: of the fields, if known.
     """
 
     title: str
@@ -47,11 +47,11 @@ class Scale:
 
 
 class SnapshotWriter:
-    """Takes snapshots from the run and writes them behind its back; use as a context manager.
+    """Writes the snapshots of a run in the background; use as a context manager.
 
     File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along each axis) in SI units, every
     `stride`-th node, with dimension scales and units, and as an image over time (see `dimensions`). It gets its name
-    when the block is left, also by an error or an interrupt: what is there is whole.
+    when the block is left, also by an error or an interrupt; it then has the snapshots so far.
     """
 
     def __init__(self, path: Path, scale: Scale) -> None:
@@ -64,9 +64,9 @@ class SnapshotWriter:
         self._thread = Thread(target=self._work, name="snapshots", daemon=True)
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
-        """Hand over the fields after `step` steps; the arrays must not change afterwards.
+        """Add the fields after `step` steps; the arrays must not change afterwards.
 
-        Raises UsageError where an earlier snapshot could not be written.
+        Raises UsageError if an earlier snapshot could not be written.
         """
         self._raise()
         stride = self._scale.stride
@@ -74,7 +74,7 @@ class SnapshotWriter:
         self._queue.put((step, thinned))
 
     def close(self) -> None:
-        """Write what waits and give the file its name. Raises UsageError where that fails."""
+        """Write what is left and give the file its name. Raises UsageError if that fails."""
         self._queue.put(None)
         self._thread.join()
         self._raise()
@@ -109,7 +109,7 @@ class SnapshotWriter:
                 pass
 
     def _taken(self) -> Iterator[Snapshot]:
-        """The snapshots handed over, until the writer is closed; nothing once it is."""
+        """Yield the snapshots until the writer is closed."""
         while not self._ended:
             item = self._queue.get()
             if item is None:
@@ -125,10 +125,10 @@ class SnapshotWriter:
 
 
 class SnapshotParts:
-    """Takes snapshots as `SnapshotWriter` does, into files that begin and end at steps from which a run may go on.
+    """Writes snapshots as `SnapshotWriter` does, into files that begin and end at steps at which a run may resume.
 
-    path: the file that holds all of them when the block is left; folder: of the parts; start: the step that the run
-    goes on from, beyond which an earlier run may have left parts.
+    path: the file with all of them, when the block is left; folder: of the parts; start: the step from which the run
+    continues; parts of an earlier run beyond it are removed.
     """
 
     def __init__(self, path: Path, scale: Scale, folder: Path, start: int) -> None:
@@ -136,13 +136,13 @@ class SnapshotParts:
         self._writer: SnapshotWriter | None = None
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
-        """As of `SnapshotWriter`."""
+        """As in `SnapshotWriter`."""
         if self._writer is None:
             self._writer = SnapshotWriter(self._part(self._start), self._scale).__enter__()
         self._writer.put(step, fields)
 
     def cut(self, step: int) -> None:
-        """Have all snapshots so far on the disk; those to come begin beyond a step."""
+        """Write all snapshots so far to the disk; later ones go to a new part, from `step` on."""
         writer, self._writer, self._start = self._writer, None, step
         if writer is not None:
             writer.close()
@@ -171,7 +171,7 @@ class SnapshotParts:
 
 
 def _merge(parts: list[Path], path: Path, scale: Scale) -> None:
-    """One file of all snapshots. Raises UsageError where it cannot be written, or a part cannot be read."""
+    """Merge all snapshots into one file. Raises UsageError if it cannot be written, or a part cannot be read."""
     with creating(path) as new:
         _describe(new.hdf5, scale)
         for part in parts:
@@ -216,7 +216,7 @@ def _describe(file: h5py.File, scale: Scale) -> None:
 
 
 def _fields(file: h5py.File) -> list[str]:
-    """The names of the fields in a file: of all arrays that are no coordinates."""
+    """The names of the fields in a file: of all arrays but coordinates."""
     return [name for name, one in file.items() if isinstance(one, h5py.Dataset) and one.ndim > 1]
 
 
@@ -241,7 +241,7 @@ def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array
 
 
 def _complete(file: h5py.File, scale: Scale) -> None:
-    """Add what other programs want of all snapshots together."""
+    """Add the metadata for other programs that need all snapshots."""
     add_image(file, _fields(file), scale.steps)
 
 

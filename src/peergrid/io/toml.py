@@ -1,4 +1,4 @@
-"""A frozen dataclass as TOML, so that `io.schema` reads it back: its keys, where values are not their defaults."""
+"""A frozen dataclass as TOML that `io.schema` reads back: the keys whose values are not the defaults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def _usual(value: Any, one: Field[Any]) -> bool:
-    """True where a field has its default."""
+    """True if a field has its default value."""
     default = one.default_factory() if one.default_factory is not MISSING else one.default
     return bool(default is not MISSING and getattr(value, one.name) == default)
 
@@ -45,7 +45,7 @@ def _tables(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """A value in one line; a long list of lists or tables in a line each."""
+    """A value on one line; a long list of lists or tables with one line for each."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

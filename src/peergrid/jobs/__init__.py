@@ -1,4 +1,4 @@
-"""Models carried out whole, with all their files, as the command line does: one run, or a survey of many."""
+"""Complete runs of models with all their files, as on the command line: one run, or a survey of many."""
 
 from peergrid.jobs.run import ModelResult, run_model
 from peergrid.jobs.survey import SurveyResult, run_survey

@@ -23,7 +23,7 @@ PARTS = "snapshots-from-*.h5"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder for results. Files appear in it only when complete."""
+    """A folder for results. Files get their names only when complete."""
 
     path: Path
 
@@ -40,7 +40,7 @@ class Folder:
         return self.path / "traces"
 
     def prepare(self) -> None:
-        """Make the folder, before anything is computed. Raises UsageError where it cannot be written."""
+        """Make the folder before anything is computed. Raises UsageError if it cannot be written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.path).close()
@@ -59,7 +59,7 @@ class Folder:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """The folder for this run alone, without what an earlier one left incomplete. Raises UsageError where another
+        """Reserve the folder for this run, and remove incomplete files of an earlier one. Raises UsageError if another
         run writes to it.
         """
         self.prepare()
@@ -75,7 +75,7 @@ class Folder:
             os.close(opened)
 
     def _lock(self, opened: int) -> None:
-        """A lock on the folder itself, which ends with the process. Some file systems of networks have none."""
+        """Lock the folder until the process ends. Some network file systems have no locks."""
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -96,7 +96,7 @@ class Folder:
     def finish(
         self, built: BuiltModel, simulation: Simulation, sha256: str, *, pictures: bool = True
     ) -> tuple[Path, ...]:
-        """Write traces, final fields and, if there is time for them, pictures; return every file of the run."""
+        """Write traces, final fields and, unless left out, pictures; returns every file of the run."""
         os.environ["MPLBACKEND"] = "agg"  # files alone are drawn, whatever the user's setting
         snapshots = self.snapshots if built.model.snapshots.every else None
         outcome = Outcome(

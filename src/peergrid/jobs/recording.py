@@ -1,4 +1,4 @@
-"""Snapshots and checkpoints that a run writes while it goes on."""
+"""Snapshots and checkpoints that are written during a run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
 
 @dataclass(frozen=True)
 class Recording:
-    """The writers of a run and their steps; snapshots: None where none are taken.
+    """The writers of a run and their steps; snapshots: None if none are taken.
 
-    folder, files: of what is written after single steps, None where nothing is.
+    folder, files: of data written after single steps, None if there are none.
     """
 
     built: BuiltModel
@@ -43,13 +43,13 @@ class Recording:
         return self.built.moments if self.files is not None and isinstance(self.built, MomentsBuilt) else ()
 
     def take(self, step: int) -> None:
-        """Have the files of a single step written, if it has any."""
+        """Write the files of a single step, if it has any."""
         if step in self.at and self.files is not None and self.folder is not None:
             assert isinstance(self.built, MomentsBuilt)
             self.files.put(self.built.moment(self.folder.path, step, self.simulation.gather))
 
     def look(self, step: int) -> None:
-        """Write what is due after a step. Raises Unstable where a field is not finite."""
+        """Write all data due after a step. Raises Unstable if a field is not finite."""
         if step % self.built.model.run.check_every == 0:
             self.simulation.check()
         taken = self.built.model.snapshots
@@ -60,7 +60,7 @@ class Recording:
             self.keep()
 
     def keep(self) -> None:
-        """Make a checkpoint now, of a run that makes any, with the snapshots up to here on the disk before it."""
+        """Write a checkpoint now, if the run has checkpoints, after all snapshots so far."""
         if self.checkpoints is not None:
             self.simulation.check()
             if self.files is not None:
@@ -79,9 +79,9 @@ def recording(
     period: Period | None,
     say: Callable[[str], None],
 ) -> Iterator[Recording]:
-    """The writers of a run; snapshots get their file's name when it is left, however it is left.
+    """The writers of a run; the file of snapshots gets its name when the block is left, also by an error.
 
-    say: is given a sentence for each checkpoint that cannot be written.
+    say: called with a sentence about each checkpoint that cannot be written.
     """
     if folder is None:
         yield Recording(built, simulation)
@@ -104,12 +104,12 @@ def recording(
 
 
 def scale_of(built: BuiltModel) -> Scale:
-    """The meaning of the numbers in a model's snapshots."""
+    """Scales and units of a model's snapshots."""
     names = built.unit_names if isinstance(built, UnitsNamed) else {}
     return Scale(built.model.title, built.dt, built.spacing, built.units, built.model.snapshots.stride, names)
 
 
 def snapshots_in_words(built: BuiltModel) -> str:
-    """The options of a model's snapshots in words, to compare; empty where there are none."""
+    """The options of a model's snapshots in words, for comparison; '' if it has none."""
     taken = built.model.snapshots
     return f"{', '.join(taken.fields)} every {taken.every} steps, stride {taken.stride}" if taken.every else ""

@@ -1,4 +1,4 @@
-"""The options of a run as they are asked for, and what they become on the devices."""
+"""The requested options of a run, and their resolution for the devices."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from peergrid.simulate import Simulation
 
 @dataclass(frozen=True)
 class RequestedOptions:
-    """Options as a command line, a model file or a program names them; None: chosen for devices and problem.
+    """Options of a command line, a model file or a program; None: chosen for devices and problem.
 
-    comm: joins the processes that a launcher started, of each of which these are the devices.
+    comm: the communicator of the processes of a launcher; each of them has these devices.
     """
 
     devices: Devices
@@ -36,11 +36,11 @@ class RequestedOptions:
 
     @property
     def leads(self) -> bool:
-        """True for the process that writes and prints: rank 0, or one that a launcher did not start with others."""
+        """True for the process that writes and prints: rank 0, or a single process."""
         return self.comm is None or self.comm.rank == 0
 
     def resolve(self, built: BuiltModel, say: Callable[[str], None] | None = None) -> ResolvedOptions:
-        """The options of a run of the model; say: is told before a trial begins."""
+        """The resolved options of a run of the model; say: called with a sentence before a trial."""
         depth = None if self.depth is None else min(self.depth, built.steps)
         devices, ranks = (self.devices, None) if self.comm is None else devices_of_all(self.comm, self.devices)
         resolve = partial(
@@ -66,7 +66,7 @@ class RequestedOptions:
     def simulation(
         self, built: BuiltModel, chosen: ResolvedOptions, steps: int, sources: Path | None = None
     ) -> Simulation:
-        """The model on its devices, ready for so many steps; sources: as in `Simulation`."""
+        """A simulation of the model for `steps` steps; sources: as in `Simulation`."""
         return Simulation(
             built.problem,
             steps,
@@ -84,7 +84,7 @@ def requested_of(
     strategy: StrategyName | None = None,
     depth: int | None = None,
 ) -> RequestedOptions:
-    """The options given, and else those that the model names."""
+    """The options given, and for others those of the model."""
     given = model.run
     named = given.devices if devices is None else devices
     return RequestedOptions(

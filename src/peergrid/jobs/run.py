@@ -31,9 +31,9 @@ Say = Callable[[str], None]
 class ModelResult:
     """The results of a model's run, in SI units.
 
-    times: seconds, those of the values of traces; traces: by the names of receivers, a value for each step; fields:
-    final values, those with a unit; sha256: of the final fields as stored, the same on any devices; seconds: of
-    stepping alone; outputs: the files written.
+    times: of the values of traces, seconds; traces: by the names of receivers, shape (steps,); fields: the final values
+    of fields that have a unit; sha256: of the final fields as stored, the same on any devices; seconds: of stepping
+    alone; outputs: the files written.
     """
 
     model: BuiltModel
@@ -61,17 +61,18 @@ def run_model(
     resume: bool = False,
     call: Callable[[Simulation], object] | None = None,
 ) -> ModelResult:
-    """Run a model as `peergrid run` does; its options, where none are given here, are those of its table `[run]`.
+    """Run a model as `peergrid run` does; options that are not given are those of its table `[run]`.
 
-    model: or the model file; folder: for results, snapshots, pictures and checkpoints, None to write nothing; devices:
-    as in `Simulation`; checkpoint: a period such as '500steps' or '60s'; resume: go on from the newest checkpoint in
-    the folder; call: is given the simulation at every pause, several times a second. The model's warnings are Python's.
-    Raises what `Simulation` raises, Unstable where a field is not finite, UsageError where a file cannot be written.
+    model: a model, or the path of a model file; folder: for results, snapshots, pictures and checkpoints, None to write
+    nothing; devices: as in `Simulation`; checkpoint: a period such as '500steps' or '60s'; resume: continue from the
+    newest checkpoint in the folder; call: called with the simulation at every pause, several times a second. Warnings
+    of the model are issued by Python's `warnings`.
+    Raises the errors of `Simulation`, Unstable if a field is not finite, UsageError if a file cannot be written.
     """
     described = read(model) if isinstance(model, Path | str) else model
     period = None if checkpoint is None else Period.read(checkpoint)
     if folder is None and (period is not None or resume):
-        raise UsageError("Checkpoints lie in the folder of the results; give 'folder' too.")
+        raise UsageError("Checkpoints are written to the folder of the results; give 'folder' too.")
     place = None if folder is None else Folder(Path(folder))
     requested = requested_of(described, devices, strategy, depth)
     with nullcontext() if place is None else place.taken():
@@ -90,7 +91,7 @@ def run_model(
 
 
 def _told(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:
-    """A function that is told of pauses and never ends a run."""
+    """A function for pauses that calls `call` and never ends the run."""
 
     def told(_step: int) -> bool:
         if call is not None:
@@ -101,7 +102,9 @@ def _told(call: Callable[[Simulation], object] | None, simulation: Simulation) -
 
 
 def check_folder(folder: Folder, described: Model, period: Period | None, resume: bool) -> None:
-    """The checks before anything is computed: no files of an earlier run, and all that the results need."""
+    """Check, before anything is computed, that the folder has no files of an earlier run and that results can be
+    written.
+    """
     described.check_results()
     if period is not None and not resume and checkpoint_files(folder.checkpoints):
         raise UsageError(
@@ -111,9 +114,10 @@ def check_folder(folder: Folder, described: Model, period: Period | None, resume
 
 
 def restore(simulation: Simulation, built: BuiltModel, folder: Folder, say: Say) -> bool:
-    """Go on from the newest checkpoint; whether there is one. say: is told of damaged ones.
+    """Continue from the newest checkpoint; returns whether there is one. say: called with a sentence about each damaged
+    one.
 
-    Raises UsageError where it is one of another model.
+    Raises UsageError for one of another model.
     """
     state = newest(folder.checkpoints, say)
     if state is None:
@@ -129,9 +133,9 @@ def restore(simulation: Simulation, built: BuiltModel, folder: Folder, say: Say)
 
 
 def carry_out(simulation: Simulation, built: BuiltModel, recorded: Recording, ended: Callable[[int], bool]) -> None:
-    """Step to the end, or to a pause at which it is ended early: a run that makes checkpoints then leaves one.
+    """Step to the end, or to a pause at which `ended` returns true; a run with checkpoints then writes one.
 
-    ended: is told the step of each pause.
+    ended: called with the step at each pause.
     """
     for step in advance(simulation, built.steps, recorded.every, recorded.at):
         recorded.look(step)

@@ -1,7 +1,7 @@
-"""The ways in which a survey's traces share devices: each on all of them, one after another, or several at a time.
+"""The division of devices among the traces of a survey: all devices for one trace after another, or parts of them.
 
-A trace on one GPU is prepared by its process for longer than a small model steps, so that several processes share a GPU
-where that is foretold to be faster.
+Preparing a small model takes longer than its steps on a GPU, so that several processes share a GPU if that is predicted
+to be faster.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ WORTH = 0.98  # of the time for which more devices, or processes, are taken
 
 @dataclass(frozen=True)
 class Share:
-    """A way to share devices.
+    """A division of devices among traces.
 
-    each: devices of a trace; at_once: traces that run at a time, each by a process of its own; seconds: foretold of all
-    of them, None where nothing is.
+    each: devices of a trace; at_once: traces that run at a time, each in a process of its own; seconds: predicted for
+    all traces, or None.
     """
 
     each: int
@@ -37,21 +37,21 @@ class Share:
 
 @dataclass(frozen=True)
 class Steps:
-    """The forecast of a trace's steps: seconds of all of them, and how many such traces fit at a time."""
+    """The predicted seconds of a trace's steps, and the number of such traces that fit into memory at a time."""
 
     seconds: float
     room: int
 
 
 def groups(devices: Devices, share: Share) -> tuple[Devices, ...]:
-    """The devices of each process: groups of as many as a trace gets, one after another, and again where they share."""
+    """The devices of each process: consecutive groups of the size for a trace, repeated if processes share devices."""
     lanes = devices.count // share.each
     firsts = (share.each * (process % lanes) for process in range(share.at_once))
     return tuple(Devices(devices.kind, devices.ordinals[first : first + share.each]) for first in firsts)
 
 
 def foretold(built: BuiltModel, devices: Devices) -> Steps:
-    """The steps of a trace on some GPUs, in the fastest arrangement that fits; endless where none does."""
+    """The steps of a trace on some GPUs, with the fastest options that fit; infinite seconds if none do."""
     from peergrid.predict.choice import ranked  # takes compilers along, which are slow to come
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
@@ -77,15 +77,16 @@ class Host:
 def fastest(
     built: BuiltModel, devices: Devices, traces: int, each: int | None = None, host: Host | None = None
 ) -> Share:
-    """The way that is foretold to take the least time, of those that fit; of equal ones that with fewest devices.
+    """The division with the shortest predicted time, among those that fit; of equal ones that with the fewest devices
+    per trace.
 
-    each: the devices of a trace, where they are named; host: this one, or a made-up one. Raises UsageError where the
-    devices named do not divide all.
+    each: the devices of a trace, if given; host: this one, or a fake one for tests. Raises UsageError if that does not
+    divide all devices.
     """
     if each is not None and (each < 1 or devices.count % each):
         raise UsageError(
-            f"Devices for each trace are expected to divide {devices.count}, the devices of the run, got {each}; name "
-            "another number."
+            f"The devices of each trace are expected to divide {devices.count}, the number of devices of the run, got "
+            f"{each}; name another number."
         )
     best: Share | None = None
     for share in _ways(built, devices, traces, each, host or Host(cores())):
@@ -114,11 +115,11 @@ def _ways(built: BuiltModel, devices: Devices, traces: int, named: int | None, h
 
 
 def _on_threads(built: BuiltModel, each: int, rounds: int, at_once: int) -> float:
-    """The time in traces of one virtual device; infinite where so many at a time do not fit."""
+    """The time on virtual devices, in units of a trace on one; infinite if so many traces do not fit."""
     needed = at_once * built.model.memory(computing=True, writing=False).cells
     return inf if at_once > 1 and needed > RESERVE * free_memory() else rounds * (1 / each + ALONE)
 
 
 def _interval(stepping: float, each: int, together: int) -> float:
-    """Seconds from trace to trace on one group of GPUs, by so many processes whose steps do not overlap."""
+    """Seconds between traces on one group of GPUs, by `together` processes whose steps do not overlap."""
     return max(stepping, (PREPARED + PER_DEVICE * each + stepping) / together)

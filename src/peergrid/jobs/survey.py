@@ -1,4 +1,4 @@
-"""A survey as one job: every trace a run, kept when it is done, all of them merged in the end."""
+"""A survey as one job: every trace is a run, written when it is done, and all are merged at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from peergrid.stencil.identity import identity
 
 @dataclass(frozen=True)
 class Shot:
-    """The figures of a trace that is done. seconds: of stepping alone."""
+    """The figures of a finished trace. seconds: of stepping alone."""
 
     seconds: float
     options: ResolvedOptions
@@ -37,7 +37,7 @@ class Shot:
 
 @dataclass(frozen=True)
 class SurveyJob:
-    """A survey with its files: what is done of it, and what does the rest.
+    """A survey with its files: the traces done, and the work that makes the others.
 
     first: the first trace's problem; share: how devices are shared.
     """
@@ -50,8 +50,8 @@ class SurveyJob:
     share: Share
 
     def done(self, *, resume: bool) -> frozenset[int]:
-        """The traces that an earlier run made: all, where it merged them and is resumed. Raises UsageError where there
-        are some and it is not resumed.
+        """The traces that an earlier run made: all, if it merged them and is resumed. Raises UsageError if there are
+        some and the survey is not resumed.
         """
         if resume and self.merged() is not None:
             return frozenset(range(self.files.total))
@@ -64,12 +64,12 @@ class SurveyJob:
         return frozenset(found)
 
     def carry_out(self, left: list[int], stopped: Callable[[], bool]) -> Iterator[tuple[int, Shot]]:
-        """The traces with these numbers, each as soon as it is done and kept."""
+        """Make the traces with these numbers; yields each as soon as it is written."""
         work = Shooting(self.model, self.files, self.requested)
         yield from share_out(work, left, groups(self.requested.devices, self.share), stopped)
 
     def merged(self) -> tuple[str, tuple[Path, ...]] | None:
-        """The digest of all traces and the file in which an earlier run merged them; None where there is none."""
+        """The digest of all traces and the file in which an earlier run merged them; None if there is none."""
         for path in sorted(self.folder.path.glob("*.h5")):
             with suppress(*DAMAGED), h5py.File(path, "r") as file:
                 if file.attrs.get("survey") == self.files.survey and not any(self.files.folder.glob(FILES)):
@@ -77,9 +77,9 @@ class SurveyJob:
         return None
 
     def merge(self) -> tuple[str, tuple[Path, ...]]:
-        """The digest of all traces and the files written, where all are done; the traces' own files are removed.
+        """Merge all traces, and remove their own files; returns the digest and the files written.
 
-        What an earlier run merged stays.
+        A file that an earlier run merged stays.
         """
         known = self.merged()
         if known is not None:
@@ -93,7 +93,7 @@ class SurveyJob:
 
 @dataclass(frozen=True)
 class SurveyResult:
-    """A survey that is done. sha256: of all traces, the same on any devices; outputs: files, the merged one first."""
+    """The result of a survey. sha256: of all traces, the same on any devices; outputs: files, the merged one first."""
 
     traces: int
     sha256: str
@@ -108,12 +108,13 @@ def run_survey(
     devices_per_trace: int | None = None,
     resume: bool = False,
 ) -> SurveyResult:
-    """Carry out a survey as `peergrid run` does, and merge its traces.
+    """Run a survey as `peergrid run` does, and merge its traces.
 
-    model: or the model file; devices: as in `Simulation`, else as its table `[run]` says; devices_per_trace: None for
-    what is foretold to take least time; resume: make only the traces that are not in the folder yet. Where several
-    processes are at work, as they are on several devices, a script calls this under `if __name__ == "__main__":`.
-    Raises what `run_model` raises.
+    model: a model, or the path of a model file; devices: as in `Simulation`, by default those of its table `[run]`;
+    devices_per_trace: None for the shortest predicted time; resume: make only the traces that are not in the folder
+    yet. On several devices it starts several processes, so that a script has to call it under `if __name__ ==
+    "__main__":`.
+    Raises the errors of `run_model`.
     """
     described = surveyed(read(model) if isinstance(model, Path | str) else model)
     if described is None:
@@ -128,9 +129,9 @@ def run_survey(
 
 
 def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> SurveyJob:
-    """The survey that a model describes; each: the devices of a trace, None for what is foretold to be fastest.
+    """The survey of a model; each: the devices of a trace, None for the predicted fastest.
 
-    Raises UsageError where the model cannot mean anything.
+    Raises UsageError if the model is not valid.
     """
     moves = shifts(model)
     first = model.moved(moves[0]).build()
@@ -141,7 +142,7 @@ def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions,
 
 @dataclass(frozen=True)
 class Shooting:
-    """The work of a survey: to run the trace of a number, and keep it."""
+    """The work of a survey: run a trace, by its number, and write it."""
 
     model: SurveyedModel
     files: TraceFiles
@@ -149,7 +150,7 @@ class Shooting:
 
     @contextmanager
     def on(self, devices: Devices) -> Iterator[Callable[[int], Shot]]:
-        """The contexts of GPUs and the options of the first trace are those of all."""
+        """A function that makes traces on some devices; all use the GPU contexts and the options of the first one."""
         own, moves, chosen = replace(self.requested, devices=devices), shifts(self.model), list[ResolvedOptions]()
 
         def carry_out(number: int) -> Shot:
@@ -165,7 +166,7 @@ class Shooting:
 
 
 def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOptions) -> tuple[Trace, Shot]:
-    """One trace. Raises Unstable where a field is not finite."""
+    """Make one trace. Raises Unstable if a field is not finite."""
     with requested.simulation(built, chosen, built.steps) as simulation:
         for _ in advance(simulation, built.steps, ()):
             simulation.check()
@@ -178,6 +179,6 @@ def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOpt
 
 
 def _digest(model: SurveyedModel, first: SurveyedBuilt) -> str:
-    """A digest of all that decides the traces: the first one's problem, and where the others are."""
+    """A digest of everything that determines the traces: the first one's problem, and the positions of the others."""
     parts = (sorted(identity(first.problem).items()), first.steps, first.dt, sorted(first.units.items()), shifts(model))
     return hashlib.sha256(repr(parts).encode()).hexdigest()

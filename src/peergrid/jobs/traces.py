@@ -1,4 +1,4 @@
-"""The traces of a survey on the disk, a file for each, whole and checked or not there."""
+"""The traces of a survey on disk, one file each, complete and with a checksum."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DAMAGED = (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeErro
 
 @dataclass(frozen=True)
 class TraceFiles(Sequence[Trace]):
-    """The traces of one survey in a folder: read from the disk whenever one is asked for.
+    """The traces of one survey in a folder, read from the disk on access.
 
-    survey: the digest of what is computed, by which a file of another survey is told; total: how many there are.
+    survey: the digest of the survey, to detect files of another one; total: the number of traces.
     """
 
     folder: Path
@@ -35,7 +35,7 @@ class TraceFiles(Sequence[Trace]):
         return self.folder / f"trace-{number:06d}.h5"
 
     def write(self, number: int, trace: Trace) -> None:
-        """Keep a trace. Raises UsageError where the file cannot be written."""
+        """Write a trace. Raises UsageError if the file cannot be written."""
         with creating(self.path(number)) as new:
             file = new.hdf5
             file.attrs["survey"], file.attrs["sha256"] = self.survey, digest_of(trace)
@@ -44,7 +44,7 @@ class TraceFiles(Sequence[Trace]):
                 file[f"findings/{name}"] = values
 
     def done(self) -> tuple[int, ...]:
-        """The numbers of the traces that are there, whole. Raises UsageError where they are of another survey."""
+        """The numbers of the complete traces. Raises UsageError for traces of another survey."""
         found = [number for number in range(self.total) if self.path(number).exists()]
         return tuple(number for number in found if self._whole(number))
 
@@ -64,7 +64,7 @@ class TraceFiles(Sequence[Trace]):
             return _read(file)
 
     def clear(self) -> None:
-        """Remove all files, and the folder where nothing else lies in it."""
+        """Remove all files, and the folder if it is empty then."""
         for file in self.folder.glob(FILES):
             file.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
@@ -85,7 +85,7 @@ class TraceFiles(Sequence[Trace]):
 
 
 def digest_of(trace: Trace) -> str:
-    """SHA-256 of a trace's values, places and findings."""
+    """SHA-256 of a trace's values, positions and findings."""
     digest = hashlib.sha256(repr((trace.sources, trace.receivers, trace.values.dtype.str, trace.values.shape)).encode())
     digest.update(np.ascontiguousarray(trace.values).data)
     for name, values in sorted(trace.findings.items()):

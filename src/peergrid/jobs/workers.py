@@ -1,7 +1,7 @@
-"""Pieces of work shared out among groups of devices, a process for each group; a free one takes the next at once.
+"""Work shared among groups of devices, with a process for each group; a free process takes the next piece.
 
-With one group the work is done in this process. A worker ends with the process that started it: at the next piece of
-work it finds nobody to ask. Signals that end a run are left to the parent, which hands out no more and waits.
+With one group the work is done in this process. A worker ends with the process that started it, when it asks for its
+next piece of work. Signals that end a run are handled by the parent, which starts no more work and waits.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ class Work(Protocol[FOUND]):
     """Work that can be sent to a process."""
 
     def on(self, devices: Devices) -> AbstractContextManager[Callable[[int], FOUND]]:
-        """A function that does a piece of work, by its number, on some devices; the block is left when all are done."""
+        """A function that does a piece of work, by its number, on some devices; valid in the block."""
 
 
 def share_out(
     work: Work[FOUND], pieces: Sequence[int], groups: Sequence[Devices], stopped: Callable[[], bool]
 ) -> Iterator[tuple[int, FOUND]]:
-    """Pieces of work with what they found, in the order in which they are done; no more are begun once stopped.
+    """Do pieces of work; yields their numbers and results in the order in which they end. No more are begun once
+    `stopped` returns true.
 
-    Raises the first error of a piece of work, DeviceFault where a worker ends.
+    Raises the first error of a piece of work, DeviceFault if a worker ends.
     """
     if len(groups) == 1:
         with work.on(groups[0]) as carry_out:
@@ -67,14 +68,14 @@ def _handed_out(
 
 
 def _answer(connection: Connection, process: BaseProcess) -> tuple[int, Any] | None:
-    """The number of a piece of work and what it found; None from a worker that is ready for its first."""
+    """The number and the result of a piece of work; None from a worker that is ready for its first."""
     try:
         found = connection.recv()
     except (EOFError, ConnectionError):
         process.join(ENDING)
         raise DeviceFault(
-            f"A worker of the survey is expected to go on until all is done, '{process.name}' ended with code "
-            f"{process.exitcode}; go on with '--resume'."
+            f"Worker '{process.name}' is expected to run until the survey is done, but ended with code "
+            f"{process.exitcode}; continue with '--resume'."
         ) from None
     if isinstance(found, PeergridError):
         raise found
@@ -112,7 +113,9 @@ def _workers(work: Work[object], groups: Sequence[Devices]) -> Iterator[dict[Con
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Signals that end a run are ignored meanwhile, and by the processes that are started: from their first moment."""
+    """Ignore the signals that end a run in the block, so that processes started there ignore them from the
+    beginning.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -125,7 +128,7 @@ def _unheard() -> Iterator[None]:
 
 
 def _serve(connection: Connection, work: Work[object], devices: Devices) -> None:
-    """The life of a worker."""
+    """The main loop of a worker."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     try:

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to and from plain JSON values; reading checks every type and names the bad place."""
+"""Frozen dataclasses to and from plain JSON values; reading checks every type and names the place of a fault."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def decode(kind: type[T], data: Any, where: str = "the profile") -> T:
     """Build `kind` from a plain JSON value.
 
     Raises:
-        UsageError: the value has not the shape of `kind`; the sentence names the place.
+        UsageError: the value does not fit `kind`; the sentence names the place.
     """
     return typing.cast(T, _decode(kind, data, where))
 
@@ -71,7 +71,7 @@ def _mapping(items: tuple[Any, ...], data: Any, where: str) -> dict[str, Any]:
 
 
 def _union(items: tuple[Any, ...], data: Any, where: str) -> Any:
-    """The first alternative that fits: scalars and None only, so that the order cannot surprise."""
+    """The first alternative that fits; only scalars and None, so that their order does not matter."""
     for item in items:
         if item is type(None) and data is None:
             return None

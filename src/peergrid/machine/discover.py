@@ -1,4 +1,4 @@
-"""Put the whole description together; whatever cannot be read is named among the missing."""
+"""The description of this machine; everything that cannot be read is listed as missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peergrid.machine.model import Gpu, Machine, Missing, NumaNode, Peer, Softwa
 
 
 def discover() -> Machine:
-    """Describe this machine. Opens a context on each GPU for the check that peer copies arrive."""
+    """Describe this machine. Creates a context on each GPU to check that peer copies arrive."""
     driver, no_cuda = find()
     with nvml.session() as (management, no_nvml):
         found, silent = gpus.readable(driver, management)
@@ -68,7 +68,7 @@ def _package(name: str) -> str:
 
 
 def _nvrtc() -> str:
-    """The version of NVRTC that would compile kernels; empty where it cannot be loaded."""
+    """The version of NVRTC that would compile kernels; '' if it cannot be loaded."""
     try:
         from cuda.bindings import nvrtc
 

@@ -1,4 +1,4 @@
-"""The CUDA driver, looked for once and only when asked: calls that raise one sentence instead of a code."""
+"""The CUDA driver, loaded on first use; calls raise a sentence instead of returning a code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find() -> tuple[Any, Missing | None]:
 
 
 def _hidden() -> str:
-    """A word on the setting that hides GPUs, where it is in force."""
+    """A remark on CUDA_VISIBLE_DEVICES, if it is set."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     return "" if chosen is None else f"; CUDA_VISIBLE_DEVICES='{chosen}' decides which GPUs there are"
 

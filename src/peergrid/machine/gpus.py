@@ -1,4 +1,4 @@
-"""The GPUs as the driver, NVML and /sys describe them, and who can reach whose memory."""
+"""The GPUs as the driver, NVML and /sys describe them, and the access of each to the memory of others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gpus(driver: Any, management: Any) -> tuple[Gpu, ...]:
 
 
 def readable(driver: Any, management: Any) -> tuple[tuple[Gpu, ...], tuple[Missing, ...]]:
-    """The GPUs that answer, and what the driver says of the others: one that fell off its bus hides none of them."""
+    """The working GPUs, and the errors of the others: a GPU that fails does not hide the rest."""
     usable, found, lost = host.usable_cpus(), [], []
     for index in range(count(driver)):
         try:
@@ -55,7 +55,7 @@ def links(management: Any, found: tuple[Gpu, ...]) -> tuple[Link, ...]:
 
 
 def peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[Peer, ...]:
-    """For every ordered pair: what the driver reports, and whether a real copy arrives."""
+    """For every ordered pair of GPUs the report of the driver, and whether a copy arrives."""
     if len(found) < 2:
         return ()
     with _contexts(driver, [gpu.index for gpu in found]) as contexts:
@@ -68,7 +68,7 @@ def peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[Peer, .
 
 
 def memory_advice(integrated: bool, host_tables: bool) -> str:
-    """Advice on the memory for buffers that this GPU shares with the host or an I/O device."""
+    """Advice on the kind of memory for buffers that this GPU shares with the host or an I/O device."""
     if integrated:
         return (
             "pinned host memory (cuMemHostAlloc): GPU and CPU share one memory, device allocations are cached "
@@ -112,7 +112,7 @@ def _gpu(driver: Any, management: Any, index: int, usable: tuple[int, ...]) -> G
 
 
 def _flush(driver: Any, device: Any) -> str:
-    """The means of the driver against stale data after a write by an I/O device (CUDA's flush options)."""
+    """The driver's options to flush writes by an I/O device, against stale data (CUDA's flush options)."""
     options = attribute(driver, "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS", device)
     ordering = attribute(driver, "GPU_DIRECT_RDMA_WRITES_ORDERING", device)
     calls = [name for bit, name in ((1, "host call"), (2, "stream operation")) if options & bit]

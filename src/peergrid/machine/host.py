@@ -17,7 +17,7 @@ SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def cpu(root: Path = SYSTEM, cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:
-    """Packages, cores, threads and caches; without /sys (another system) the counts of psutil."""
+    """Packages, cores, threads and caches; on systems without /sys the counts of psutil."""
     folders = _cpu_folders(root)
     threads = len(folders) or psutil.cpu_count() or 1
     packages = len({read(at / "topology/physical_package_id", "0") for at in folders}) or 1

@@ -95,10 +95,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The accesses that GPU `source` has to the memory of GPU `target`.
+    """The access of GPU `source` to the memory of GPU `target`.
 
-    `arrives` is the result of a real copy that was read back: peer access can be reported and not work.
-    None says that the copy was not tried. `nearest` is the closest common ancestor in the PCIe tree.
+    `arrives`: a copy was read back correctly, as reported peer access may not work
+    (None: not tried). `nearest` is the closest common ancestor in the PCIe tree.
     """
 
     source: int
@@ -135,7 +135,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Something this description lacks, and why."""
+    """Something that this description lacks, and the reason."""
 
     what: str
     why: str
@@ -143,7 +143,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Everything under a run: the host, its GPUs, their links, the software, and what could not be read."""
+    """A machine: the host, its GPUs, their links, the software, and the items that could not be read."""
 
     memory: int
     cpu: Cpu

@@ -1,4 +1,4 @@
-"""Settings of the GPUs themselves, as NVML gives them: what each mode means and what it costs."""
+"""Modes of the GPUs, from NVML, with the meaning and the cost of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A mode of a GPU: how to read its value in words (empty where NVML refuses), and which values cost what."""
+    """A mode of a GPU: a function that reads its value in words ('' if NVML refuses), and the costs of its values."""
 
     name: str
     meaning: str
@@ -64,7 +64,7 @@ def _named(function: str, names: Sequence[str]) -> Callable[[Any, Any], str]:
 
 
 def _power(management: Any, device: Any) -> str:
-    """Watts, and of how many."""
+    """The power limit in watts, and the default one."""
     limit, usual = (
         nvml.attempt(management, 0, f"nvmlDeviceGetPowerManagement{word}", device) for word in ("Limit", "DefaultLimit")
     )

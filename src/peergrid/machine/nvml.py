@@ -1,6 +1,6 @@
-"""Facts of NVML that the CUDA driver does not give: NVLink lines, CPU affinity, PCIe generation, distances.
+"""Facts from NVML that the CUDA driver does not give: NVLink lines, CPU affinity, PCIe generation, distances.
 
-Every item degrades by itself: an answer that NVML refuses is left at its default.
+An item that NVML refuses keeps its default; the others are not affected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ASKED = (
 
 @contextmanager
 def session() -> Iterator[tuple[Any, Missing | None]]:
-    """The initialised module `pynvml`, or None and why there is none; shut down at the end."""
+    """The initialised module `pynvml`, or None and the reason; shut down at the end."""
     try:
         import pynvml  # type: ignore[import-untyped]  # published without type stubs
     except ImportError:
@@ -60,7 +60,7 @@ def session() -> Iterator[tuple[Any, Missing | None]]:
 
 
 def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
-    """`nvml.function(*args)`, or `default` where NVML is absent, too old, or refuses."""
+    """`nvml.function(*args)`, or `default` if NVML is absent, too old, or refuses."""
     if nvml is None:
         return default
     call: Callable[..., Any] | None = getattr(nvml, function, None)
@@ -73,7 +73,7 @@ def attempt(nvml: Any, default: T, function: str, *args: Any) -> Any | T:
 
 
 def forbidden(nvml: Any, device: Any) -> tuple[Missing, ...]:
-    """The facts of a GPU that NVML may not tell this user; of a thing that the GPU lacks there is none."""
+    """The facts of a GPU that NVML refuses this user for lack of permission."""
     lost = []
     for what, function, arguments in ASKED if nvml is not None else ():
         try:
@@ -96,7 +96,7 @@ def of_device(nvml: Any, driver: Any, device: Any) -> Any:
 
 
 def of_ordinals(nvml: Any, ordinals: Sequence[int]) -> dict[str, Any]:
-    """NVML's handles of the distinct GPUs with these numbers of CUDA, by name; none at all where one is not known."""
+    """NVML's handles of the GPUs with these CUDA numbers, each once, by name; empty if one is unknown."""
     if nvml is None or (driver := drivers.find()[0]) is None:
         return {}
     try:
@@ -110,7 +110,7 @@ def of_ordinals(nvml: Any, ordinals: Sequence[int]) -> dict[str, Any]:
 
 
 def pcie(nvml: Any, device: Any) -> PcieLink | None:
-    """The widest link the GPU and its slot can make (the current one sleeps when the GPU is idle)."""
+    """The widest PCIe link of the GPU and its slot (the current one is reduced while the GPU is idle)."""
     generation = attempt(nvml, 0, "nvmlDeviceGetMaxPcieLinkGeneration", device)
     lanes = attempt(nvml, 0, "nvmlDeviceGetMaxPcieLinkWidth", device)
     if not generation or not lanes:
@@ -132,7 +132,7 @@ def nearest(nvml: Any, first: Any, second: Any) -> str:
 
 
 def links(nvml: Any, device: Any, source: int, capability: str, by_pci: Mapping[str, int]) -> tuple[Link, ...]:
-    """The NVLink lines of GPU `source` that are up, gathered by where they lead."""
+    """The active NVLink lines of GPU `source`, grouped by their far end."""
     ends: dict[int | None, int] = {}
     for line in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 0)):
         if attempt(nvml, 0, "nvmlDeviceGetNvLinkState", device, line) == 1:
@@ -146,7 +146,7 @@ def links(nvml: Any, device: Any, source: int, capability: str, by_pci: Mapping[
 
 
 def _far_end(nvml: Any, device: Any, line: int, by_pci: Mapping[str, int]) -> int | None:
-    """The GPU at the other end of a line; None for a switch (or for what is hidden from this machine)."""
+    """The GPU at the far end of a line; None for a switch (or for a device hidden from this machine)."""
     if attempt(nvml, SWITCH, "nvmlDeviceGetNvLinkRemoteDeviceType", device, line) == SWITCH:
         return None
     remote = attempt(nvml, None, "nvmlDeviceGetNvLinkRemotePciInfo", device, line)

@@ -22,7 +22,7 @@ STYLE = """
 
 
 def picture(machine: Machine) -> str:
-    """A standing SVG document of the machine; it takes the text colour of a page it is put into."""
+    """An SVG document of the machine; inside a page it takes the page's text colour."""
     columns = [_column(machine, node) for node in machine.nodes]
     widths = [max(len(gpus), 2) * (BOX + GAP) + GAP for gpus in columns]
     width, parts, left = sum(widths) + GAP * (len(widths) + 1), list[str](), GAP
@@ -97,7 +97,7 @@ def _links(links: tuple[Link, ...], places: dict[int, float], width: float) -> l
 
 
 def _lines(links: list[Link]) -> str:
-    """The connection of the GPUs to the switch, or that they differ: a slow one must show."""
+    """The connection of the GPUs to the switch in words; differences are shown, so that a slow link is seen."""
     kinds = {(link.count, link.generation, link.rate) for link in links}
     if len(kinds) > 1:
         return "different line counts, from " + " to ".join(f"{n[0]}" for n in (min(kinds), max(kinds)))

@@ -1,4 +1,4 @@
-"""The environment settings of CUDA, MPI, UCX and NCCL that matter: what each means and what it costs.
+"""The environment variables of CUDA, MPI, UCX and NCCL that matter, with the meaning and the cost of each.
 
 The table is data. Meanings follow the public documentation of UCX (its wiki "UCX environment parameters"),
 Open MPI, ParaStation MPI, MPICH, MVAPICH2, NCCL and the CUDA programming guide.
@@ -15,7 +15,7 @@ from peergrid.machine.model import Setting
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """A known setting; a value that matches the pattern `costly` (case ignored) costs what `cost` says."""
+    """A known setting; `cost` applies to values that match the pattern `costly` (in upper or lower case)."""
 
     name: str
     meaning: str

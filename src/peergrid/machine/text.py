@@ -1,4 +1,4 @@
-"""The description as text: a tree of nodes, switches and GPUs, then links, peers, settings, what is missing."""
+"""The description as text: a tree of nodes, switches and GPUs, then links, peers, settings, missing items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peergrid.machine.model import Cache, Gpu, Link, Machine, NumaNode, PcieLink
 
 
 def text(machine: Machine) -> str:
-    """Everything a person wants to know of the machine, one fact per line."""
+    """The machine as text, one fact per line."""
     parts = [
         _host(machine),
         *_tree(machine),
@@ -24,7 +24,7 @@ def text(machine: Machine) -> str:
 
 
 def binding(gpu: Gpu, usable: Sequence[int]) -> str:
-    """The nearness of threads to a GPU: those of this process, and those with which a run serves the GPU."""
+    """A sentence on whether the threads of this process, and of a run, are bound to the CPUs near a GPU."""
     if not gpu.near_cpus:
         return "the CPUs near it are unknown, so a run binds no threads"
     if gpu.bound:
@@ -98,7 +98,7 @@ def _pcie(link: PcieLink | None) -> str:
 
 
 def _distinct(links: Iterable[Link]) -> list[Link]:
-    """Each pair once: a line between two GPUs is seen from both ends."""
+    """Each link once, as a line between two GPUs is listed at both ends."""
     return [link for link in links if link.target is None or link.source < link.target]
 
 

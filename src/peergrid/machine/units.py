@@ -31,7 +31,7 @@ def prefixed(prefix: str, unit: str) -> str:
 
 
 def count(value: float) -> str:
-    """81920000 → '81 920 000'; what is no large whole number keeps three significant digits."""
+    """81920000 → '81 920 000'; other numbers with three significant digits."""
     whole = math.isfinite(value) and value == round(value) and abs(value) >= 1000
     return f"{round(value):,}".replace(",", "\u202f") if whole else digits(value)
 

@@ -1,4 +1,6 @@
-"""Kinds of models behind one protocol (`model`), each a package on top of grid and stencil; `read` reads any."""
+"""Kinds of models with a common protocol (`model`), each a package that uses grid and stencil; `read` reads any
+kind.
+"""
 
 from peergrid.models.model import (
     BuiltModel,

@@ -1,15 +1,15 @@
-"""The seam between kinds of models and the rest: protocols that a kind implements, and the data that cross them.
+"""The interface of kinds of models: the protocols that a kind implements, and the data that they exchange.
 
-A kind of model is a function, a `Reader`: it makes a `Model` from the tables of a model file. `registry` has the kinds
-by the word that a file says in `model.kind`, those of other packages too. A `Model` is the file as data, frozen and
+A kind of model is a function, a `Reader`: it makes a `Model` from the tables of a model file. `registry` finds a kind
+by the value of `model.kind` in the file, in peergrid and in other packages. A `Model` is the file as data, frozen and
 checked:
 
     tables ── Reader ──▶ Model ── build() ──▶ BuiltModel ── a run ──▶ Outcome ── write(folder, outcome) ──▶ files
 
-The command line, plans, proofs, timelines and surveys know these protocols and no kind. Of a kind alone are its
-tables, its stencils, the layout of its results and its pictures; common to all are the tables `[model]` (`Head`) and
-`[run]` (`RunSpec`), snapshots, checkpoints, resuming, progress and the choice of an arrangement.
-`docs/models.md` adds a kind in a package of one's own, step by step.
+The command line, plans, proofs, timelines and surveys use these protocols and depend on no kind. A kind defines its
+tables, its stencils, the layout of its results and its pictures; all kinds share the tables `[model]` (`Head`) and
+`[run]` (`RunSpec`), snapshots, checkpoints, resuming, progress and the choice of options.
+`docs/models.md` shows how to add a kind in a package of your own.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Head:
 class RunSpec:
     """The table `[run]` of any model: the options of a run, unless the command line says otherwise.
 
-    `auto` leaves the choice to peergrid. check_every: how often, in steps, the fields are searched for values that are
-    not finite.
+    `auto` leaves the choice to peergrid. check_every: the number of steps between checks for values that are not
+    finite.
     """
 
     devices: Name = "auto"
@@ -54,14 +54,16 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The snapshots of a run: of which fields, every so many steps (0: none), every so many nodes along each axis."""
+    """The snapshots of a run. fields: their names; every: steps between two (0: none); stride: of the nodes along each
+    axis.
+    """
 
     every: int = 0
     fields: tuple[str, ...] = ()
     stride: int = 1
 
     def size(self, grid: Grid, steps: int) -> int:
-        """Bytes of the file, without compression, of a run of so many steps."""
+        """Bytes of the file of a run of `steps` steps, without compression."""
         taken = steps // self.every if self.every else 0
         nodes = prod(-(-length // self.stride) for length in grid.shape)
         return taken * len(self.fields) * nodes * np.dtype(grid.dtype).itemsize
@@ -69,11 +71,11 @@ class Snapshots:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory that a run takes at its worst moment, in bytes, known before any of its arrays exists.
+    """The peak memory of a run, in bytes, before any of its arrays exists.
 
-    cells: of the host, as far as it depends on the cells; records: of the host, as far as it grows with the steps
-    (signals of sources, records of receivers); steps: the most steps that the run has; devices: of all GPUs together,
-    the least that the fields need.
+    cells: of the host, the part that depends on the cells; records: of the host, the part that grows with the steps
+    (signals of sources, records of receivers); steps: an upper bound for the run; devices: a lower bound for the fields
+    on all GPUs together.
     """
 
     cells: int
@@ -84,12 +86,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The findings of a run when it ends, as stored by it; `BuiltModel.units` has the factors to SI units.
+    """The raw results of a run; `BuiltModel.units` has the factors to SI units.
 
-    traces: of each receiver of the problem, one value for each step; fields: names and final values, one after another
-    (it can be gone through once); snapshots: the file of the snapshots, None where none were taken; reductions: by
-    their names; about: what the results should say about the run: devices, steps, digest; pictures: False where there
-    is no time to draw any.
+    traces: of each receiver of the problem, one value per step; fields: an iterator over names and final values;
+    snapshots: the file of the snapshots, or None; reductions: by name; about: attributes of the run for the results,
+    such as devices, steps and digest; pictures: False to draw none.
     """
 
     traces: Mapping[str, Array]
@@ -121,27 +122,27 @@ class Model(Protocol):
 
     @property
     def snapshots(self) -> Snapshots:
-        """The snapshots that are wished for."""
+        """The requested snapshots."""
 
     def with_steps(self, steps: int) -> Self:
-        """The same model, to run for so many steps."""
+        """The same model with another number of steps."""
 
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         """The memory of a run, an upper bound from the description alone.
 
-        computing: whether the fields are in the host's memory, as on virtual devices; writing: whether the run leaves
+        computing: whether the fields are in host memory, as on virtual devices; writing: whether the run writes
         results.
         """
 
     def check_results(self) -> None:
-        """Raise UsageError where the results could not be written at the end, for want of a library for instance."""
+        """Raise UsageError if the results could not be written at the end, for example without a library."""
 
     def build(self) -> BuiltModel:
-        """The problem of the model. Raises UsageError where the model cannot mean anything."""
+        """Build the problem of the model. Raises UsageError if the model is not valid."""
 
 
 class BuiltModel(Protocol):
-    """A problem, and what its results need to be understood."""
+    """A problem, and the data needed to interpret its results."""
 
     @property
     def model(self) -> Model:
@@ -169,22 +170,22 @@ class BuiltModel(Protocol):
 
     @property
     def units(self) -> Mapping[str, float]:
-        """The factor from each stored field to SI units, where it is not 1; snapshots hold no fields but these."""
+        """The factor from each stored field to SI units; snapshots contain only these fields."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences for the user about what may not be as meant."""
+        """Sentences for the user about probable mistakes in the model."""
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
-        """Write results and pictures into a folder that exists; the files written, the results first.
+        """Write results and pictures into an existing folder; returns the files written, the results first.
 
-        A file appears under its name only when it is complete (`io.atomic`). Raises UsageError where that fails.
+        A file gets its name only when it is complete (`io.atomic`). Raises UsageError if one cannot be written.
         """
 
 
 @runtime_checkable
 class UnitsNamed(Protocol):
-    """A problem whose results say in which units they are."""
+    """A problem with the names of its units."""
 
     @property
     def unit_names(self) -> Mapping[str, str]:
@@ -193,16 +194,17 @@ class UnitsNamed(Protocol):
 
 @runtime_checkable
 class MomentsBuilt(BuiltModel, Protocol):
-    """A problem of which files are written after single steps, while the run goes on."""
+    """A problem with files that are written after single steps, during the run."""
 
     @property
     def moments(self) -> tuple[int, ...]:
-        """The steps after which some are; 0 is before the first."""
+        """The steps after which files are written; 0 is before the first."""
 
     def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
-        """Take what the files of a step need of the fields, by their names; what it returns writes them, in a thread.
+        """Copy the data for the files of a step from the fields, by name; returns a function that writes them in a
+        thread.
 
-        That raises UsageError where a file cannot be written.
+        The function raises UsageError if a file cannot be written.
         """
 
 
@@ -216,21 +218,21 @@ class PicturedBuilt(BuiltModel, Protocol):
 
 @runtime_checkable
 class ForeignModel(Model, Protocol):
-    """A model from a file of another program, which a model file can say, too."""
+    """A model from a file of another program, which can be converted to a model file."""
 
     def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
-        """The text of a model file that means the same, to lie in a folder, and notes about what it leaves out.
+        """The text of an equivalent model file for a folder, and notes about what it leaves out.
 
-        Raises UsageError where it cannot be said.
+        Raises UsageError if there is none.
         """
 
 
 @runtime_checkable
 class NamingModel(Model, Protocol):
-    """A model whose sentences begin with its file's name also where a fault is found after reading."""
+    """A model whose error messages begin with the name of its file, also for faults found after reading."""
 
     def named(self, file: str) -> Self:
-        """The same model, of a file of this name."""
+        """The same model with the name of its file."""
 
 
 Reader = Callable[[Mapping[str, Any]], Model]

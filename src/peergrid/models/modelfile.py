@@ -1,4 +1,4 @@
-"""Model files: TOML in, a checked model out, of the kind that `model.kind` names; other files by `registry.FILES`."""
+"""Read model files: TOML to a checked model of the kind `model.kind`, or files of other formats by `registry.FILES`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GPRMAX = re.compile(
 
 
 def read(path: Path | str) -> Model:
-    """The model of a file. Files that it names are looked for beside it.
+    """Read the model of a file. Files that it names are searched in its folder.
 
     Raises UsageError, one sentence that starts with the file's name.
     """
@@ -36,7 +36,7 @@ def read(path: Path | str) -> Model:
 
 
 def parse(text: str, folder: Path = Path()) -> Model:
-    """The model of a file's text; `folder` is where the files that it names are looked for."""
+    """The model of a file's text; `folder` is the folder of the files that it names."""
     if command := GPRMAX.search(text):
         raise UsageError(
             f"A model file is expected to be TOML with tables such as [grid], got gprMax's command '#{command[1]}'; "
@@ -62,9 +62,9 @@ def parse(text: str, folder: Path = Path()) -> Model:
 
 
 def _kind(table: Mapping[str, Any]) -> str:
-    """The kind that a file names; the usual one where it names none, or what no reader takes for a name.
+    """The kind that a file names; the default one if it names none, or if the value is no text.
 
-    Raises UsageError where it stands outside its table.
+    Raises UsageError if the key is outside its table.
     """
     if isinstance(table.get("kind"), str):
         raise UsageError(

@@ -1,6 +1,6 @@
-"""The kinds of models by name: those of peergrid, and those that installed packages enter.
+"""The kinds of models by name: those of peergrid, and those that installed packages register.
 
-A package enters a kind in the group `peergrid.models` of its entry points, in its `pyproject.toml`:
+A package registers a kind in the group `peergrid.models` of its entry points, in its `pyproject.toml`:
 
     [project.entry-points."peergrid.models"]
     heat2d = "my_package.heat:read"
@@ -33,7 +33,7 @@ FILES = {".in": EntryPoint("gprmax", "peergrid.gprmax:read", "peergrid.files")}
 
 
 def kinds() -> Mapping[str, EntryPoint]:
-    """Every kind that is installed, peergrid's own first. Raises UsageError where two packages enter the same."""
+    """Every installed kind, peergrid's own first. Raises UsageError if two packages register the same name."""
     found = {entry.name: entry for entry in OWN}
     for entry in entry_points(group=GROUP):
         if found.setdefault(entry.name, entry) != entry:
@@ -45,14 +45,14 @@ def kinds() -> Mapping[str, EntryPoint]:
 
 
 def file_reader(name: str) -> Callable[[Path], Model] | None:
-    """The reader of files whose name ends as this one's; None for model files in TOML."""
+    """The reader of files with this suffix; None for model files in TOML."""
     entry = FILES.get(Path(name).suffix.lower())
     found: Callable[[Path], Model] | None = entry.load() if entry else None
     return found
 
 
 def reader(kind: str) -> Reader:
-    """The reader of a kind. Raises UsageError where none is installed, or it cannot be imported."""
+    """The reader of a kind. Raises UsageError if none is installed, or it cannot be imported."""
     known = kinds()
     if kind not in known:
         close = get_close_matches(kind, known, n=1)

@@ -35,7 +35,7 @@ class CommonOffset:
 
 @dataclass(frozen=True)
 class CommonMidpoint:
-    """Receivers move by `step` metres from each trace to the next, sources as far the other way."""
+    """Receivers move by `step` metres from each trace to the next, sources by as much in the opposite direction."""
 
     kind: ClassVar[str] = "common_midpoint"
     traces: Traces
@@ -44,7 +44,7 @@ class CommonMidpoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """Sources and receivers move by a step of their own each, metres."""
+    """Sources and receivers each move by their own step, metres."""
 
     kind: ClassVar[str] = "steps"
     traces: Traces
@@ -56,7 +56,7 @@ class Steps:
 class Positions:
     """A trace for every position of the first source, metres; the other sources keep their distance to it.
 
-    receivers: as many positions of the first receiver; without them receivers stay where they are.
+    receivers: as many positions of the first receiver; by default receivers do not move.
     """
 
     kind: ClassVar[str] = "positions"
@@ -69,7 +69,7 @@ Survey = CommonOffset | CommonMidpoint | Steps | Positions
 
 @dataclass(frozen=True)
 class Shift:
-    """The distances, in metres along each axis, by which a trace has its sources and its receivers moved."""
+    """The displacements of the sources and the receivers of a trace, metres along each axis."""
 
     sources: Vector
     receivers: Vector
@@ -80,7 +80,7 @@ class Trace:
     """One trace, or shot, of a survey.
 
     sources, receivers: positions as placed, metres; values: of each receiver, SI units, shape (receivers, steps);
-    findings: what else is known at its end, by names (`FoundBuilt`).
+    findings: further results, by name (`FoundBuilt`).
     """
 
     sources: tuple[Vector, ...]
@@ -94,35 +94,35 @@ class SurveyedModel(Model, Protocol):
 
     @property
     def survey(self) -> Survey | None:
-        """The survey that the file describes, None for a single run."""
+        """The survey of the file; None for a single run."""
 
     @property
     def anchors(self) -> tuple[Vector, Vector]:
         """Positions in metres of the first source and the first receiver that move."""
 
     def moved(self, shift: Shift) -> Self:
-        """The same model without its survey, its sources and receivers moved; what is unbounded stays."""
+        """The same model without its survey, with sources and receivers moved; unbounded sources stay."""
 
     def build(self) -> SurveyedBuilt:
-        """As of `Model`."""
+        """As in `Model`."""
 
 
 @runtime_checkable
 class OpenModel(Model, Protocol):
-    """A model whose file does not say how many traces are made, in which precision, and with which pictures."""
+    """A model whose file leaves open the number of traces, the precision and the pictures."""
 
     def with_traces(self, traces: int) -> Self:
-        """The same model with a survey of so many traces. Raises UsageError where it cannot have one."""
+        """The same model with a survey of `traces` traces. Raises UsageError where it cannot have one."""
 
     def with_dtype(self, dtype: Dtype) -> Self:
         """The same model in a precision."""
 
     def without_pictures(self) -> Self:
-        """The same model, whose runs draw nothing."""
+        """The same model without pictures."""
 
 
 class SurveyedBuilt(BuiltModel, Protocol):
-    """A problem of which many are made."""
+    """A problem that is one trace of a survey."""
 
     @property
     def sources(self) -> tuple[Vector, ...]:
@@ -130,29 +130,31 @@ class SurveyedBuilt(BuiltModel, Protocol):
 
     @property
     def receivers(self) -> Mapping[str, Vector]:
-        """Positions as placed, metres, by the problem's names of receivers, in an order that all traces share."""
+        """Positions of the receivers as placed, metres, by their names in the problem, in the same order for all
+        traces.
+        """
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """Write all traces into one file, and their pictures; the files written.
+        """Write all traces into one file, and their pictures; returns the files written.
 
-        traces: read from the disk whenever one is asked for; about: what the file should say of the survey, nothing of
-        which depends on devices.
+        traces: read from the disk on access; about: attributes of the survey for the file, which do not depend on
+        devices.
         """
 
 
 @runtime_checkable
 class FoundBuilt(BuiltModel, Protocol):
-    """A problem of whose final fields something is worked out when a trace ends."""
+    """A problem with further results, which are computed from the final fields of a trace."""
 
     def findings(self, field: Callable[[str], Array]) -> Mapping[str, Array]:
-        """Arrays by the names that results have for them; field: the final values of a field, by its name."""
+        """The further results, arrays by name; field: a function from a field's name to its final values."""
 
 
 MODEL = TypeVar("MODEL", bound=SurveyedModel)
 
 
 def surveyed(model: Model) -> SurveyedModel | None:
-    """The model, where it describes a survey; kinds without surveys have no such attribute."""
+    """The model if it describes a survey, else None."""
     return cast(SurveyedModel, model) if getattr(model, "survey", None) is not None else None
 
 
@@ -169,8 +171,8 @@ def traces(model: MODEL) -> Iterator[MODEL]:
 
 
 def distances(found: Sequence[Trace], receiver: int = 0) -> tuple[str, tuple[float, ...]]:
-    """The axis of a section, in words and in metres for each trace: where the middle between source and receiver is, or
-    where that stays, how far both are apart.
+    """The axis of a section, its label and its value for each trace, metres: the midpoint of source and receiver or, if
+    that does not move, their distance.
     """
     ends = [(one.sources[0] if one.sources else one.receivers[receiver], one.receivers[receiver]) for one in found]
     middles = [tuple((a + b) / 2 for a, b in zip(*pair, strict=True)) for pair in ends]

@@ -1,4 +1,4 @@
-"""Waveforms of sources: amplitude against time, and the highest frequency that matters."""
+"""Waveforms of sources: amplitude against time, and the highest significant frequency."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Sine:
         return self.amplitude * envelope * np.sin(2 * pi * phase)
 
     def peak(self) -> float:
-        """The time from which on the sine has its full amplitude, seconds."""
+        """The time at which the sine reaches its full amplitude, seconds."""
         return self.delay + self.ramp / self.frequency
 
     def highest_frequency(self) -> float:
@@ -102,7 +102,7 @@ class Sine:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples from a CSV file with two columns, seconds and value; straight lines between, zero outside.
+    """Samples from a CSV file with two columns, seconds and value; interpolated linearly, zero outside.
 
     A first line that is no pair of numbers is taken as a heading.
     """
@@ -138,7 +138,7 @@ Waveform = Ricker | Gaussian | Sine | Samples
 
 
 def read_samples(file: Path) -> tuple[Doubles, Doubles]:
-    """Times and values of a CSV file; UsageError where it is not two columns with rising times."""
+    """Times and values of a CSV file; raises UsageError unless it has two columns with rising times."""
     expected = f"Samples are expected in '{file}' as lines 'seconds,value' with rising times"
     try:
         lines = [line for line in read_plain(file, LARGEST).decode("utf-8").splitlines() if line.strip()]

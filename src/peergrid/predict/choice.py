@@ -1,7 +1,7 @@
-"""The choice of an arrangement by prediction: every strategy at the depths worth a look, the fastest first.
+"""The choice of options by prediction: every strategy at promising depths, the fastest first.
 
-Of the fastest few, routes of halos and orders of the exchange are looked at, too; and other splits than slabs where
-halos do not hide.
+For the fastest few, routes of halos and orders of the exchange are varied, too; and splits other than slabs, if halos
+are not hidden.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def ranked(
     usual: Options | None = None,
     orders: Sequence[Order] = tuple(ORDERS),
 ) -> tuple[Forecast, ...]:
-    """The arrangements of a problem on a machine, the fastest first; none where no kernel makes any.
+    """The options of a problem on a machine, the fastest first; empty if no kernel serves any.
 
-    Each strategy and depth is there once, with the route and the order that suit it. most: steps of the run; depths,
-    orders: those that are asked for; usual: what is asked for beside, a route among it.
+    Each strategy and depth occurs once, with its best route and order. most: steps of the run; depths, orders: those
+    requested; usual: the other options, among them the requested route.
     """
     given = replace(usual or Options(), order=orders[0])
     tried = depths or depths_of(forecaster, most)
@@ -65,8 +65,8 @@ def ranked(
 def candidates(
     found: Sequence[Forecast], usual: Options, orders: Sequence[Order] = tuple(ORDERS)
 ) -> tuple[Options, ...]:
-    """The arrangements for a trial: those that are foretold to be the fastest, `graph`, and the fastest that copies
-    halos in every order and by the usual route; all on the split of the first.
+    """The candidates of a trial: the predicted fastest ones, `graph`, and the fastest one that copies halos in every
+    order and by the usual route; all with the split of the first.
     """
     here = [one for one in found if one.partition.parts == found[0].partition.parts]
     ways = [one.options for one in here[:CANDIDATES]]
@@ -80,7 +80,7 @@ def candidates(
 def _plain(
     forecaster: Forecaster, strategies: Sequence[StrategyName], tried: Sequence[int], given: Options
 ) -> tuple[Forecast, ...]:
-    """Every strategy at every depth, those that block at the best depth of the others alone."""
+    """Every strategy at every depth; blocking ones only at the best depth of the others."""
     found = list[Forecast]()
     if forecaster.devices == 1:
         strategies = [strategy for strategy in strategies if strategy not in SHARED] or strategies
@@ -99,7 +99,9 @@ def _plain(
 
 
 def _varied(forecaster: Forecaster, one: Forecast, orders: Sequence[Order]) -> Forecast:
-    """The arrangement with the route and then the order that are foretold to save enough, where an exchange shows."""
+    """The options with another route and then another order, if these are predicted to save enough of an exposed
+    exchange.
+    """
     if one.fused or forecaster.devices == 1 or one.exposed < 1 - WORTH:
         return one
     best = one
@@ -113,7 +115,7 @@ def _varied(forecaster: Forecaster, one: Forecast, orders: Sequence[Order]) -> F
 
 
 def _other_splits(forecaster: Forecaster, found: Sequence[Forecast]) -> Iterator[Partition]:
-    """Other boxes than slabs, with fewer cells at their sides; none where slabs are asked for or their halos hide."""
+    """Splits other than slabs, with smaller halos; none if slabs are requested or their halos are hidden."""
     problem = forecaster.problem
     free = forecaster.split is None and forecaster.typical is None and forecaster.norm is None
     if free and not problem.reductions and found and found[0].exposed > EXPOSED:
@@ -121,8 +123,8 @@ def _other_splits(forecaster: Forecaster, found: Sequence[Forecast]) -> Iterator
 
 
 def _least(forecaster: Forecaster, depth: int) -> float:
-    """Seconds of a step that none of so many steps between exchanges can beat: single ones move all fields; nothing is
-    known of several, nor of fields that a cache may hold.
+    """A lower bound for the seconds of a step at a depth: single steps move all fields through memory; 0 for more
+    steps, and for fields that fit into a cache.
     """
     machine, moved = forecaster.machine, minimal_bytes(forecaster.problem) / forecaster.devices
     return moved / machine.bandwidth if depth == 1 and moved > CACHED * machine.cache else 0.0
@@ -137,14 +139,14 @@ def _by_time(found: Sequence[Forecast]) -> tuple[Forecast, ...]:
 
 
 def _forecast(forecaster: Forecaster, options: Options) -> Iterator[Forecast]:
-    """The forecast of an arrangement; none of a depth that no kernel makes."""
+    """The forecast for some options; None for a depth that no kernel serves."""
     with suppress(UsageError):
         yield forecaster.forecast(options)
 
 
 def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...]:
-    """The numbers of steps between exchanges that are worth a look: where calls and exchanges take the most time, as
-    on small grids, more than one are, whatever a pass is worth.
+    """The promising depths. Where host calls and exchanges dominate, as on small grids, more than one is promising for
+    any number of steps per pass.
     """
     problem = forecaster.problem
     rows = problem.grid.shape[0] // forecaster.devices
@@ -154,20 +156,20 @@ def depths_of(forecaster: Forecaster, most: int | None = None) -> tuple[int, ...
 
 
 def reason(best: Forecast, others: Sequence[Forecast]) -> str:
-    """A sentence that says why one arrangement is ahead of the others."""
+    """A sentence with the reason why some options are the fastest."""
     name = f"'{best.options.strategy}' with {best.options.depth} steps between exchanges"
     if best.options.route:
         name += f", halos by '{best.options.route}'"
     if best.options.order != Options().order:
         name += f", in the order '{best.options.order}'"
     if best.host_seconds_per_step > 0.95 * best.seconds_per_step:
-        told = "the host's calls decide its time, and it needs the fewest"
+        told = "the run is launch-bound, and this strategy needs the fewest host calls"
     elif best.fused:
-        told = "its kernels exchange by themselves, so that nothing is launched or waited for in between"
+        told = "its kernels exchange halos themselves, without launches or waits in between"
     elif best.exchange and best.exchange + best.boundary <= best.interior:
-        told = "its boundary region and exchange hide behind the interior"
+        told = "its exchange overlaps the computation of the interior"
     else:
-        told = "its kernels have the least to do"
+        told = "its kernels take the least time"
     behind = [one for one in others if one is not best]
     if not behind:
         return f"{name}: {told}."
@@ -177,7 +179,9 @@ def reason(best: Forecast, others: Sequence[Forecast]) -> str:
 
 
 def _distinct(found: Sequence[Forecast]) -> Iterator[Forecast]:
-    """One device has nothing to exchange: what is the same there is named once, by the plainest strategy."""
+    """One device has nothing to exchange: forecasts that are equal there are listed once, under the simplest
+    strategy.
+    """
     seen = set[object]()
     for one in found:
         key = one.options.depth, round(one.seconds_per_step * 1e9), one.fused

@@ -1,4 +1,4 @@
-"""The forecast of an arrangement on a machine: seconds of a step, what is hidden, memory, and a timeline."""
+"""The forecast of a run on a machine: seconds of a step, exposed communication, memory, and a timeline."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class Forecast:
-    """The forecast of an arrangement.
+    """The forecast of a run.
 
-    seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: what
-    the busiest thread issues; memory: bytes of arrays on each device; taken: those that its driver
-    reports; boundary, interior, exchange: seconds of a step that these
-    take on the busiest device, whatever they hide behind; fused: whether kernels exchange by themselves; partition: the
-    boxes of the devices.
+    seconds_per_step; exposed: the share of it in which the busiest device computes nothing; host_seconds_per_step: of
+    the busiest host thread; memory: bytes of arrays on each device; taken: bytes that its driver reports; boundary,
+    interior, exchange: seconds of a step that these take on the busiest device, overlapped or not; fused: whether the
+    exchange is fused into kernels; partition: the boxes of the devices.
     """
 
     options: Options
@@ -63,11 +62,11 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Forecaster:
-    """Forecasts of one problem on a machine, whatever its arrangement; what passes launch is found once.
+    """Forecasts of one problem on a machine under any options; the launches of a pass are computed once.
 
-    norm: a field the norm of whose change is summed up; split: a partition that is asked for; typical: the
-    devices whose boxes decide which kernels there are (None: all); families: figures of kernels, if not the usual ones;
-    model: of the GPU for which kernels are chosen (None: that of the machine).
+    norm: a field, the norm of whose change is computed; split: the requested partition; typical: the devices whose
+    boxes decide the choice of kernels (None: all); families: figures of kernels, by default the calibrated ones; model:
+    of the GPU for which kernels are chosen (None: that of the machine).
     """
 
     problem: Problem
@@ -81,11 +80,11 @@ class Forecaster:
 
     @cached_property
     def gpu(self) -> GpuModel:
-        """The GPU that kernels are chosen for."""
+        """The GPU for which kernels are chosen."""
         return self.model or GpuModel.of(self.machine)
 
     def options(self, options: Options) -> Options:
-        """The options with a number of steps per pass for which there is a kernel."""
+        """The options with a number of steps per pass that a kernel supports."""
         if options.block is not None:
             return options
         block = block_of(self.problem, options.depth, self.gpu, self.norm)
@@ -101,7 +100,7 @@ class Forecaster:
         return self.laid[key]
 
     def forecast(self, options: Options, total_steps: int = 1000) -> Forecast:
-        """The forecast of an arrangement. Raises UsageError where no kernel makes its passes."""
+        """The forecast under some options. Raises UsageError if no kernel makes their passes."""
         found = self.arrangement(options)
         given, steps = self.given(found), found.schedule.steps
         if found.fused is None:
@@ -130,14 +129,14 @@ class Forecaster:
         )
 
     def spans(self, schedule: Schedule) -> tuple[Schedule, tuple[Span, ...]]:
-        """The schedule that queues carry out, once, and the times of its operations; none in kernels that exchange by
-        themselves.
+        """The schedule after lowering, and the times of its operations in one iteration; without times for fused
+        kernels.
         """
         found = Arrangement(self.plan(schedule.options), schedule, self.machine, self.gpu, self.norm, self.typical)
         return found.lowered, simulate(found.lowered, self.given(found), iterations=1).spans
 
     def arrangement(self, options: Options) -> Arrangement:
-        """The schedule under the options, and the kernels of its passes; found once."""
+        """The schedule under the options, and the kernels of its passes; computed once."""
         options = self.options(options)
         if options not in self.made:
             plan = self.plan(options)
@@ -147,7 +146,7 @@ class Forecaster:
 
     @cached_property
     def known(self) -> dict[object, tuple[KernelWork, ...]]:
-        """The launches of passes that were looked at, by what they depend on."""
+        """The known launches of passes, by the data on which they depend."""
         return {}
 
     @cached_property
@@ -157,11 +156,11 @@ class Forecaster:
 
     @cached_property
     def made(self) -> dict[Options, Arrangement]:
-        """The arrangements that were looked at."""
+        """The known arrangements."""
         return {}
 
     def given(self, found: Arrangement) -> Given:
-        """The knowledge from which a simulation of an arrangement starts."""
+        """The input of a simulation of an arrangement."""
         strategy = found.schedule.options.strategy
         return Given(
             self.machine,
@@ -189,7 +188,7 @@ class Forecaster:
         return Timed(duration(work, self.machine, self.families), work.beside, work.behind)
 
     def _fused_pass(self, found: Arrangement, given: Given) -> tuple[float, float]:
-        """Seconds of a pass of kernels that exchange by themselves, and of the host."""
+        """Seconds of a pass of fused kernels, and of the host."""
         kernel, delays = found.fused, self.machine.delays
         boxes = [found.plan.partition.owned(device) for device in range(self.devices)]
         sites = [(found.site(device), box) for box, device in _different(boxes)]
@@ -200,7 +199,7 @@ class Forecaster:
         return max(self._peer_pass(kernel, found, given, site, box) for site, box in sites)
 
     def _persistent_pass(self, kernel: PersistentKernel, site: Site, box: Box) -> float:
-        """Seconds of a pass of one device, without the barrier behind it."""
+        """Seconds of a pass on one device, without the barrier after it."""
         key = "persistent", kernel.made.steps, kernel.rows, kernel.warps, alike(site, (box,))
         works = self._once(key, lambda: tuple(chain.from_iterable(persistent(kernel, site, box))))
         each = [self._time(work).duration.alone for work in works]
@@ -209,7 +208,7 @@ class Forecaster:
     def _peer_pass(
         self, kernel: PeerKernel, found: Arrangement, given: Given, site: Site, box: Box
     ) -> tuple[float, float]:
-        """The same of one device, whose boundary tiles wait for its neighbours' flags."""
+        """The same for `peer`, whose boundary tiles wait for the flags of neighbours."""
         key = "peer", kernel.steps, alike(site, (box,))
         works = self._once(key, lambda: tuple(tiles2d(kernel.made, site, (box,))))
         state = State(replace(given, passes=lambda *_: [self._time(work) for work in works]))
@@ -223,7 +222,7 @@ class Forecaster:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A schedule with the kernels that make its passes on a machine, whatever these take."""
+    """A schedule with the kernels of its passes on a machine, without times."""
 
     plan: Layout
     schedule: Schedule
@@ -237,7 +236,7 @@ class Arrangement:
 
     @cached_property
     def lowered(self) -> Schedule:
-        """The schedule that queues carry out; over a network every GPU has a process of its own, as a run has it."""
+        """The schedule after lowering; over a network every GPU has a process of its own, as in a run."""
         each = tuple(range(self.plan.devices))
         if self.machine.network is not None:
             return in_groups(over_ranks(self.schedule, each))
@@ -254,7 +253,7 @@ class Arrangement:
 
     @cached_property
     def fused(self) -> PeerKernel | PersistentKernel | None:
-        """The kernel that exchanges by itself, if there is one."""
+        """The kernel with fused exchange, or None."""
         peer = self._kernels.fused(self.schedule)
         if peer is not None:
             return peer
@@ -265,7 +264,7 @@ class Arrangement:
         return self._routes.of(op).route
 
     def moved(self, op: Copy) -> int:
-        """The bytes in whose time a copy engine moves a halo."""
+        """The bytes of contiguous memory that take a copy engine as long as a halo."""
         return self._routes.bytes_of(op)
 
     @property
@@ -290,7 +289,7 @@ class Arrangement:
 
 def alike(site: Site, boxes: Boxes) -> tuple[object, ...]:
     """The same for boxes of devices that launch the same: where they lie on the device, at which ends of the grid that
-    is, and whether a receiver is among them. Sources bar a few rows of tiles to others: too few to count.
+    is, and whether a receiver is among them. Sources exclude a few rows from interior tiles, too few to count.
     """
     grid, owned = site.problem.grid.box, site.layout.partition.owned(site.device)
     back = tuple(-lo for lo in owned.lo)
@@ -299,7 +298,7 @@ def alike(site: Site, boxes: Boxes) -> tuple[object, ...]:
 
 
 def _different(boxes: Sequence[Box]) -> list[tuple[Box, int]]:
-    """One of the boxes of each shape, and those at the ends."""
+    """One device for each shape of boxes, and those at the ends."""
     found: dict[object, tuple[Box, int]] = {}
     last = len(boxes) - 1
     for device, box in enumerate(boxes):
@@ -308,5 +307,5 @@ def _different(boxes: Sequence[Box]) -> list[tuple[Box, int]]:
 
 
 def fits(forecast: Forecast, machine: Machine) -> bool:
-    """A test of memory: true where GPUs have enough."""
+    """True if the GPUs have enough memory."""
     return max(forecast.taken, default=0) + machine.reserved <= machine.memory

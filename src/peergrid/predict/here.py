@@ -1,4 +1,4 @@
-"""Forecasts for the devices of this machine: the figures of the most similar machine that is known."""
+"""Forecasts for the devices of this machine, from the figures of the most similar known machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from peergrid.stencil import Problem
 
 
 def machine_here(devices: Devices, driver: Driver | None = None) -> Machine | None:
-    """The machine of some devices; None for virtual ones, for a GPU that stands for several, and where none answers."""
+    """The machine of some devices; None for virtual ones, for a GPU used as several devices, and if no GPU works."""
     if devices.kind == "cpu" or len(set(devices.ordinals)) < devices.count:
         return None
     try:
@@ -37,7 +37,7 @@ def forecaster_here(
     split: Partition | None = None,
     driver: Driver | None = None,
 ) -> Forecaster | None:
-    """Forecasts of a problem on some devices, if there are any."""
+    """Forecasts of a problem on some devices, or None."""
     machine = machine_here(devices, driver)
     if machine is None:
         return None
@@ -47,7 +47,7 @@ def forecaster_here(
 def seconds_per_step(
     problem: Problem, devices: Devices, options: Options, split: Partition | None = None, norm: str | None = None
 ) -> float | None:
-    """The seconds foretold of a step, with calls as fast as this host's; None where nothing is."""
+    """The predicted seconds of a step, with the speed of this host's calls; None without a prediction."""
     asked = forecaster_here(problem, devices, norm, split)
     if asked is None:
         return None

@@ -1,4 +1,4 @@
-"""The time of a launch on a GPU: the slower of memory, arithmetic, and the longest chain, by figures of its family."""
+"""The time of a launch on a GPU: the longest of memory, arithmetic and dependent chain, by figures of its family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POWER = 4.0  # of the mean by which what overlaps is put together: alike, memory
 
 
 class Duration(NamedTuple):
-    """Seconds of a launch: `busy`, what it takes of the whole GPU; `alone`, what it lasts on an idle one."""
+    """Seconds of a launch: `busy`, of the whole GPU's throughput; `alone`, its duration on an idle GPU."""
 
     busy: float
     alone: float

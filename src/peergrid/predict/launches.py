@@ -1,7 +1,7 @@
 """The launches of a pass on a device, as numbers: blocks, bytes, arithmetic, and the longest chain of work.
 
-Nothing is compiled: registers, and with them the blocks that are co-resident, are those that the choice of kernels
-reckons with. A family of kernels is a row of `LAUNCHES`; one without a row is priced as kernels of one step.
+Nothing is compiled: registers, and hence the number of co-resident blocks, are those that the choice of kernels
+assumes. A family of kernels is a row of `LAUNCHES`; a family without a row has the costs of one-step kernels.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for eac
 class KernelWork:
     """One launch.
 
-    family: whose figures hold; slots: blocks that a GPU works on at once; moved: bytes of device memory, read
-    and written; touched: bytes of the arrays that it goes through; results: float32 results of arithmetic, redundant
-    ones included; chain: results that one lane makes one after another in the longest of the sequences of tiles that a
-    slot makes; beside: whether the next launch runs at the same time; behind: whether it waits for the one before.
+    family: of the kernel; slots: blocks that run on a GPU at once; moved: bytes of device memory, read and written;
+    touched: bytes of the arrays accessed; results: float32 results of arithmetic, redundant ones included; chain:
+    dependent results of one lane in the longest sequence of tiles; beside: whether the next launch runs at the same
+    time; behind: whether it waits for the previous one.
     """
 
     family: str
@@ -75,7 +75,7 @@ class KernelWork:
 class Site:
     """The place of a pass: the layout, the device, and what kernels are chosen for.
 
-    made: what kernels make of the layout's problem, if it is another one, as where fields rotate.
+    made: the problem that kernels compute, if it is not the layout's, for example with rotating fields.
     """
 
     layout: Layout
@@ -106,7 +106,7 @@ def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
 
 
 def single_steps(site: Site, boxes: Boxes, later: Later | None = None) -> Iterator[KernelWork]:
-    """One step over some boxes by the kernels of `onestep`; later: as in `OneStepPlan`."""
+    """The launches of one step over some boxes by the kernels of `onestep`; later: as in `OneStepPlan`."""
     carries = later is not None or site.problem.grid.ndim < 3
     program = onestep.program(site.problem, [boxes], site.gpu, carries=carries, later=(later,))
     for launch in program.launches(boxes, site.recorded, later):
@@ -206,7 +206,7 @@ def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], col
 
 @remembered(4096)
 def _absorbs(problem: Problem, box: Box) -> bool:
-    """A test for absorbers: some stage has several updates in a box."""
+    """True for a problem with absorbers: some stage has several updates in a box."""
     return any(sum(update.box.overlaps(box) for update in stage.updates) > 1 for stage in problem.stages)
 
 
@@ -232,7 +232,7 @@ def _tiled(
 
 
 def _longest(rows: np.ndarray[Any, Any], slots: int) -> float:
-    """The most that one of so many slots makes, one tile after another."""
+    """The most work of one of `slots` slots, tile after tile."""
     if len(rows) <= slots:
         return float(rows.max())
     return max(float(rows.max()), float(rows.sum()) / slots)
@@ -283,8 +283,8 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[Ke
 
 
 def block_tile(kernel: PersistentKernel, tile: Box) -> float:
-    """Instructions of a lane for a tile that a block holds in shared memory: step by step all of its cells and, of
-    those around it, as many rows as the steps that are left need, with a barrier behind each stage.
+    """Instructions of a lane for a tile in shared memory: in each step all of its cells and the rows around it that the
+    remaining steps need, with a barrier after each stage.
     """
     made, problem, steps = kernel.made, kernel.made.problem, kernel.made.steps
     cells, fields = slowest(problem, tile)
@@ -316,7 +316,7 @@ def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelW
 
 
 def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    """Tiles, and what they leave to kernels of one step."""
+    """The launches of tiles, and those of the remainder by one-step kernels."""
     plain = list(_tiles3d(kernel, site, boxes))
     rest = [left for box in boxes for left in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
     for part in remainders(kernel.problem, kernel.steps, rest, site.gpu):
@@ -400,7 +400,7 @@ def per_cell(problem: Problem, steps: int) -> float:
 
 
 def _operations(problem: Problem, nodes: Iterable[Any]) -> float:
-    """Instructions for a cell, those beside arithmetic included."""
+    """Instructions for a cell, including those that are no arithmetic."""
     found = 0.0
     for node in nodes:
         values = tuple(write.assignment.value for write in node.writes)
@@ -414,7 +414,7 @@ def _row(problem: Problem, steps: int, columns: float) -> float:
 
 
 def _touched(problem: Problem, boxes: Iterable[Box]) -> float:
-    """Bytes of all arrays that a run goes through on some boxes: two slots of the state, and the coefficients."""
+    """Bytes of all arrays of a run on some boxes: two slots of the state, and the coefficients."""
     whole = problem.grid.box.size
     state = sum(2 * problem.fields[name].box.size for name in problem.state)
     fixed = sum(problem.fields[name].box.size for name in problem.coefficients if problem.fields[name].full)

@@ -1,6 +1,6 @@
-"""The costs of operations on hosts, queues and links: a table from the kind to what it does to them.
+"""The costs of operations on hosts, queues and links: a table from the kind of operation to its effect.
 
-Operations are carried out on paper in the order in which hosts issue them; a time is when something becomes free.
+Operations are simulated in the order in which hosts issue them; a time is the moment when a resource becomes free.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MESSAGES = 64  # of a port that are known: earlier ones are long over
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A launch with its times; `beside`, `behind`: as in `KernelWork`."""
+    """A launch with its times; beside, behind: as in `KernelWork`."""
 
     duration: Duration
     beside: bool = False
@@ -49,7 +49,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Given:
-    """The knowledge of a schedule and a machine from which a simulation starts.
+    """The input of a simulation: data of a schedule and a machine.
 
     passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
     whether graphs are launched; several: whether several threads issue; stay: whether tiles stay for a whole pass, so
@@ -67,7 +67,7 @@ class Given:
     moved: Callable[[Copy], int] | None = None
 
     def start(self) -> float:
-        """Seconds of a kernel beside its work."""
+        """Seconds of a kernel in addition to its work."""
         return self.machine.delays.node if self.captured else self.machine.delays.start
 
     def bytes_of(self, op: Copy) -> int:
@@ -75,7 +75,7 @@ class Given:
         return op.source_box.size * self.itemsize if self.moved is None else self.moved(op)
 
     def line(self, source: int, target: int, route: str) -> Line:
-        """The way between two devices."""
+        """The link between two devices."""
         machine = self.machine
         if machine.network is not None and source // machine.gpus != target // machine.gpus:
             return machine.network
@@ -104,19 +104,19 @@ class State:
     spans: list[Span] = field(default_factory=list)
 
     def issue(self, host: int, seconds: float) -> float:
-        """The host issues for so long; when what it issued reaches the queue."""
+        """Let the host issue for some time; the time when the work reaches the queue."""
         return self.call(host, 0.0 if self.given.captured else seconds)
 
     def call(self, host: int, seconds: float) -> float:
-        """The same of what no graph holds."""
+        """The same for an operation outside graphs."""
         slower = self.given.machine.calls.beside if self.given.several else 1.0
         self.hosts[host] = self.hosts.get(host, 0.0) + seconds * slower
         return self.hosts[host] + self.given.machine.delays.arrival
 
     def kernel(self, queue: Queue, ready: float, took: Duration, first: bool = False) -> tuple[float, float]:
-        """A kernel of a queue from when it is ready; when it starts and ends. What a GPU does at once shares it.
+        """Run a kernel of a queue once it is ready; its start and end. Concurrent kernels share the GPU.
 
-        first: whether its blocks take the place of others as these end, however many are waiting.
+        first: whether its blocks replace ended blocks of others before waiting ones do.
         """
         start = max(self.queues.get(queue, 0.0), ready) + self.given.start()
         served = max(start, self.busy.get(queue.device, 0.0)) + took.busy
@@ -159,7 +159,7 @@ def compute(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def reduce(state: State, number: int, ops: Sequence[Any]) -> None:
-    """A pass over what is reduced, which reads it once."""
+    """A pass over the reduced fields, which reads them once."""
     (op,) = ops
     took = op.box.size * state.given.itemsize / state.given.machine.bandwidth
     ready = state.issue(op.host, state.given.machine.calls.launch)
@@ -206,8 +206,8 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float) -> float:
-    """The time at which a message has arrived; a GPU sends one at a time at full speed, and receives one: that which
-    comes first to a port, whichever was issued first.
+    """The time at which a message has arrived. A GPU sends one message at a time and receives one, at full speed: the
+    one that reaches the port first.
     """
     keys, took = ((op.source_device, "out"), (op.target_device, "in")), count / line.bandwidth
     ports = [state.ports.setdefault(key, []) for key in keys]
@@ -222,7 +222,7 @@ def _sent(state: State, op: Copy | Send, ready: float, line: Line, count: float)
 
 
 def send(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The messages of a group to other processes, of one call: the queue goes on when the cells have left."""
+    """The messages of a group to other processes, in one call: the queue continues when the cells have left."""
     given, first = state.given, ops[0]
     ready = max(state.queues.get(first.queue, 0.0), state.issue(first.host, given.machine.calls.copy))
     left = ready
@@ -236,7 +236,7 @@ def send(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def receive(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The queue waits for a word that tells it that the next messages of a group are there."""
+    """The queue waits for the word that announces the next messages of a group."""
     given, first = state.given, ops[0]
     ready = max(state.queues.get(first.queue, 0.0), state.issue(first.host, given.machine.calls.copy))
     sent, arrived = zip(*(state.messages[op.tag].pop(0) for op in ops), strict=True)
@@ -295,7 +295,7 @@ def await_flag(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def sync(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The host waits: what it does next begins after what it waits for."""
+    """The host waits: its next operation begins after the awaited one."""
     (op,) = ops
     target = op.target
     at = state.queues.get(target, 0.0) if isinstance(target, Queue) else state.events.get(target, (0.0, 0))[0]
@@ -310,7 +310,7 @@ def host_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
 
 
 def device_barrier(state: State, number: int, ops: Sequence[Any]) -> None:
-    """Each of the queues waits for what all others hold."""
+    """Each of the queues waits for the earlier work of all others."""
     (op,) = ops
     machine, queues = state.given.machine, op.queues
     if len(queues) < 2:
@@ -340,6 +340,6 @@ COSTS: dict[type, Callable[[State, int, Sequence[Any]], None]] = {
 
 
 def carry_out(state: State, number: int, ops: Sequence[Op]) -> None:
-    """Operations that are carried out together, the first of them the schedule's operation of that number."""
+    """Simulate operations that run together; `number` is that of the first one in the schedule."""
     kind = Compute if isinstance(ops[0], Compute) else type(ops[0])
     COSTS[kind](state, number, ops)

@@ -1,5 +1,5 @@
-"""A machine as predictions see it, from a profile that `peergrid probe` wrote; what the profile does not have comes
-from the bundled machine that is most like it.
+"""The figures of a machine from a profile of `peergrid probe`; figures that the profile lacks are those of the most
+similar bundled machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SMALL, LARGE = 1 << 10, 1 << 28
 def machine_at(place: str) -> Machine:
     """The machine of a profile in a file, or of a name.
 
-    Raises UsageError where there is neither, or the profile says nothing of GPUs.
+    Raises UsageError for an unknown one, or a profile without GPUs.
     """
     if not Path(place).exists():
         return machine_named(place)
@@ -32,7 +32,7 @@ def machine_at(place: str) -> Machine:
 
 
 def machine_of(profile: Profile, name: str) -> Machine:
-    """The machine of a profile. Raises UsageError where it has no GPUs."""
+    """The machine of a profile. Raises UsageError if it has no GPUs."""
     gpus = profile.machine.gpus
     if not gpus:
         raise UsageError(f"'{name}' says nothing of GPUs: give a profile of a machine that has some.")
@@ -59,7 +59,7 @@ def machine_of(profile: Profile, name: str) -> Machine:
 
 
 def _median(profile: Profile, quantity: str, at: Mapping[str, Scalar]) -> float | None:
-    """The median of what was measured at such coordinates, over all GPUs."""
+    """The median of the measurements at some coordinates, over all GPUs."""
     found = [r.median for r in profile.results(quantity) if all(r.at.get(k) == v for k, v in at.items())]
     return median(found) if found else None
 

@@ -1,4 +1,4 @@
-"""More GPUs than anybody has: a chain of slabs of which all but the ends are alike, so that five tell of all."""
+"""Predictions for many GPUs: a row of slabs that are equal but for the ends, so that five of them represent all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ HIDDEN = 1.02  # times as long as over links of a host: a network that adds no m
 
 @dataclass(frozen=True)
 class Point:
-    """A number of GPUs: seconds of a step, the rate over that of as many single ones, bytes of the fullest."""
+    """The prediction for a number of GPUs: seconds of a step, parallel efficiency, and bytes of the GPU that stores
+    most.
+    """
 
     gpus: int
     nodes: int
@@ -41,9 +43,9 @@ class Point:
 
 @dataclass(frozen=True)
 class ChainForecast:
-    """An arrangement on a long chain of slabs: seconds of a step, bytes of the fullest GPU.
+    """The forecast for a long row of slabs: seconds of a step, bytes of the GPU that stores most.
 
-    slower: times as long as a step takes over a network as fast as the links of a host (1 where there is none).
+    slower: the time of a step relative to that with a network as fast as the links of a host (1 without a network).
     """
 
     options: Options
@@ -53,22 +55,22 @@ class ChainForecast:
 
     @property
     def hidden(self) -> bool:
-        """True where the network adds next to nothing to a step."""
+        """True if the network hardly adds to the time of a step."""
         return self.slower <= HIDDEN
 
 
 def is_chain(machine: Machine, devices: int) -> bool:
-    """True where so many GPUs are simulated as a chain of alike slabs."""
+    """True if so many GPUs are simulated as a row of equal slabs."""
     return devices > min(WHOLE, machine.gpus)
 
 
 def chains(
     problem: Problem, machine: Machine, options: Options, devices: int, depths: Sequence[int] = ()
 ) -> tuple[ChainForecast, ...]:
-    """The arrangement on a chain of GPUs with different numbers of steps between exchanges, the fastest first.
+    """The forecasts for a row of GPUs at several depths, the fastest first.
 
-    depths: those that are asked for; without them all that slabs have rows for. Raises UsageError where they have too
-    few, or no kernel makes any.
+    depths: those requested; by default all for which slabs have enough rows. Raises UsageError if they have too few, or
+    no kernel serves any depth.
     """
     rows = problem.grid.shape[0] // devices
     tried = depths or [d for d in sorted({*DEPTHS, options.depth}) if ROWS_PER_STEP * d <= rows] or [1]
@@ -78,12 +80,12 @@ def chains(
         with suppress(UsageError):
             found.append(_chain(problem, machine, replace(options, depth=depth, block=None), rows))
     if not found:
-        raise UsageError("No kernel makes the steps that '--depth' asks for between exchanges; use fewer.")
+        raise UsageError(f"No kernel makes {tried[0]} steps between two exchanges; use a smaller '--depth'.")
     return tuple(sorted(found, key=lambda one: one.seconds_per_step))
 
 
 def hidden_from(problem: Problem, machine: Machine, options: Options) -> int | None:
-    """The fewest rows of a GPU that hide the network, to within a factor of two; None where this grid's are too few."""
+    """The fewest rows of a GPU that hide the network, within a factor of two; None if this grid has too few."""
     fewest, rows = None, problem.grid.shape[0] // WINDOW
     while rows >= ROWS_PER_STEP * options.depth and _chain(problem, machine, options, rows).hidden:
         fewest, rows = rows, rows // 2
@@ -91,7 +93,7 @@ def hidden_from(problem: Problem, machine: Machine, options: Options) -> int | N
 
 
 def scaling(problem: Problem, machine: Machine, options: Options, counts: Sequence[int]) -> tuple[Point, ...]:
-    """One arrangement on more and more GPUs, as long as each has rows enough for its halos."""
+    """The same options on growing numbers of GPUs, as long as each has enough rows for its halos."""
     found = list[Point]()
     single = 0.0
     for count in counts:
@@ -108,7 +110,9 @@ def scaling(problem: Problem, machine: Machine, options: Options, counts: Sequen
 
 
 def seconds_on(problem: Problem, machine: Machine, options: Options, devices: int) -> tuple[float, int]:
-    """Seconds of a step on so many GPUs, and bytes of the fullest. Raises UsageError where slabs are too thin."""
+    """Seconds of a step on so many GPUs, and bytes of the one that stores most. Raises UsageError if slabs are too
+    thin.
+    """
     if is_chain(machine, devices):
         _check_rows(problem, devices, options.depth)
         return _windowed(problem, machine, options, problem.grid.shape[0] // devices)
@@ -127,7 +131,9 @@ def _check_rows(problem: Problem, devices: int, depth: int) -> None:
 
 
 def _chain(problem: Problem, machine: Machine, options: Options, rows: int) -> ChainForecast:
-    """The forecast of a chain of slabs of so many rows, beside that with a network as fast as the links of a host."""
+    """The forecast of a row of slabs of so many rows, relative to that with a network as fast as the links of a
+    host.
+    """
     options = _apart(options)
     seconds, memory = _windowed(problem, machine, options, rows)
     near = seconds
@@ -137,14 +143,14 @@ def _chain(problem: Problem, machine: Machine, options: Options, rows: int) -> C
 
 
 def _apart(options: Options) -> Options:
-    """The options on a chain: kernels that exchange by themselves do so within a host."""
+    """The options for a row of slabs on several hosts: kernels with fused exchange work within one host only."""
     return replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
 
 
 def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -> tuple[float, int]:
-    """The same from five devices in the middle of the grid, of which the outer two do what the middle one does.
+    """The same from five devices in the middle of the grid, of which the outer ones work as the middle one does.
 
-    Where there are several hosts, one link of the window is the network.
+    With several hosts, one link among them is the network.
     """
     first = (problem.grid.shape[0] - (WINDOW - 2) * rows) // 2
     cuts = (0, first, first + rows, first + 2 * rows, first + 3 * rows, problem.grid.shape[0])
@@ -159,7 +165,7 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
 
 
 def _alike(found: Arrangement, given: Given) -> Given:
-    """The same knowledge, with the outer devices doing what the one in the middle does."""
+    """The same input, with outer devices that work as the one in the middle."""
     middle: dict[object, tuple[Box, ...]] = {}
     outer: dict[tuple[int, tuple[Box, ...]], tuple[Box, ...]] = {}
     items = [ops for _, ops in in_order(found.lowered, given) if isinstance(ops[0], Compute)]
@@ -182,7 +188,7 @@ def _alike(found: Arrangement, given: Given) -> Given:
 
 
 def fewest(problem: Problem, machine: Machine, options: Options, steps: int) -> int | None:
-    """The fewest GPUs that have memory for a run; None where `MOST` have too little."""
+    """The fewest GPUs with enough memory for a run; None if `MOST` have too little."""
     asked = Forecaster(problem, machine, 1)
     plan = Plan(asked.plan(options), steps, asked.gpu)
     return fields.fewest(plan, machine.memory - machine.reserved)

@@ -1,4 +1,4 @@
-"""A schedule carried out on paper, again and again until an iteration takes as long as the one before."""
+"""A schedule simulated iteration by iteration, until one takes as long as the one before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Item = tuple[int, tuple[Op, ...]]
 
 @dataclass(frozen=True)
 class Simulated:
-    """One iteration in the course of a run: its seconds, when its operations ran, and what the busiest host issued."""
+    """One iteration of a run: its seconds, the times of its operations, and the seconds of the busiest host."""
 
     seconds: float
     spans: tuple[Span, ...]
@@ -42,9 +42,9 @@ class Simulated:
 
 
 def simulate(schedule: Schedule, given: Given, iterations: int = MOST) -> Simulated:
-    """The iterations of a schedule one after another, at most so many.
+    """Simulate iterations of a schedule, at most `iterations`.
 
-    Raises UsageError where an operation waits for ever.
+    Raises UsageError if an operation waits forever.
     """
     items = tuple(in_order(schedule, given))
     state = State(given, together=frozenset(_called_before(schedule)))
@@ -74,7 +74,7 @@ def _from_zero(spans: Sequence[Span]) -> tuple[Span, ...]:
 
 
 def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
-    """The operations, those that are carried out together joined, in an order in which hosts can issue them."""
+    """The operations in an order in which hosts can issue them; those that run together are joined."""
     waiting = {
         host: list(_joined(schedule, host, given)) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})
     }
@@ -83,7 +83,9 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
         ready = [host for host, items in waiting.items() if items and _ready(items[0], waiting, raised, sent)]
         if not ready:
             stuck = next(items[0] for items in waiting.values() if items)
-            raise UsageError(f"Operation {stuck[0]} of the schedule waits for ever: 'peergrid verify' says for what.")
+            raise UsageError(
+                f"Operation {stuck[0]} of the schedule waits forever; run 'peergrid verify' to see for what."
+            )
         host = min(ready, key=lambda h: waiting[h][0][0])
         number, ops = waiting[host][0]
         for other in hosts_of(ops[0]):
@@ -95,15 +97,15 @@ def in_order(schedule: Schedule, given: Given) -> Iterator[Item]:
 
 
 def _called_before(schedule: Schedule) -> Iterator[int]:
-    """The semaphores, by number, that the call of the operation before them holds, too."""
+    """The semaphores, by number, that are part of the call before them."""
     for number, (before, op) in enumerate(pairwise(schedule.ops), start=1):
         if is_semaphore(before) and is_semaphore(op) and queues_of(before) == queues_of(op):
             yield number
 
 
 def _when_needed(schedule: Schedule) -> Iterator[tuple[int, Op]]:
-    """The operations with every wait for a semaphore where its queue goes on, behind what raises it: a call that holds
-    both would wait for another that is not issued yet.
+    """The operations with each wait for a semaphore moved to where its queue continues, after the operation that sets
+    it; else one call could wait for another that is not issued yet.
     """
     late: dict[Queue, list[tuple[int, Op]]] = {}
     for number, op in enumerate(schedule.ops):
@@ -117,7 +119,7 @@ def _when_needed(schedule: Schedule) -> Iterator[tuple[int, Op]]:
 
 
 def _last(flags: Mapping[tuple[Flag, int], float]) -> dict[tuple[Flag, int], float]:
-    """The times at which flags were raised for the last time, as those from which an iteration goes on."""
+    """The times at which flags were last set, for the next iteration."""
     highest = dict(sorted(flags, key=lambda key: key[1]))
     return {(flag, 0): flags[flag, value] for flag, value in highest.items()}
 

@@ -1,5 +1,5 @@
-"""Forecasts for virtual devices: each kind of pass is carried out a few times, on all devices at once; what hosts,
-queues and copies do beside is simulated, with costs that are measured here and now.
+"""Forecasts for virtual devices: each kind of pass is timed, on all devices at once; the work of hosts, queues and
+copies is simulated with costs measured on this machine.
 
 `ThreadedExecutor` has a thread for each queue and each host; the interpreter lets one of them at a time issue or copy.
 """
@@ -39,16 +39,16 @@ SMALL, LARGE = 1 << 12, 1 << 22  # bytes of copies
 
 @dataclass(frozen=True, eq=False)
 class VirtualForecaster:
-    """Forecasts of schedules of one layout; executor: one that has its memory, and no run in it yet."""
+    """Forecasts of schedules of one layout; executor: one with memory for it, before its run."""
 
     executor: ThreadedExecutor
 
     def seconds_per_step(self, schedule: Schedule) -> float:
-        """Seconds of a step of a schedule that is repeated."""
+        """Seconds of a step of a repeated schedule."""
         return simulate(schedule, self._given(schedule)).seconds / schedule.steps
 
     def spans(self, schedule: Schedule, interval: Schedule) -> tuple[Span, ...]:
-        """The times of a schedule's operations, carried out once; interval: the shortest that it repeats."""
+        """The times of a schedule's operations; interval: the shortest schedule that it repeats."""
         return simulate(schedule, self._given(interval), iterations=1).spans
 
     def _given(self, schedule: Schedule) -> Given:
@@ -57,7 +57,7 @@ class VirtualForecaster:
         return replace(given, machine=_slowed(given.machine, slower), passes=cache(self._timed))
 
     def _idle(self, schedule: Schedule) -> float:
-        """Seconds of an iteration in which kernels do nothing: threads get in each other's way."""
+        """Seconds of an iteration with empty kernels, whose threads slow each other down."""
         executor = self.executor
         kernels = executor.kernel, executor.within
         executor.kernel, executor.within = _idle_kernel, None
@@ -74,7 +74,7 @@ class VirtualForecaster:
         return (Timed(Duration(seconds, seconds)),)
 
     def _pass(self, device: int, steps: int, box: Box) -> float:
-        """Seconds of a pass over a box, while the other devices are as busy."""
+        """Seconds of a pass over a box, while the other devices compute as well."""
         executor, devices = self.executor, range(self.executor.layout.devices)
         boxes = [box if other == device else self._alike(other, box) for other in devices]
         ready, traces, kernel = Barrier(len(devices)), executor.traces(), executor.within or executor.kernel
@@ -91,7 +91,7 @@ class VirtualForecaster:
         return median(seconds[device] for seconds in each[1:])
 
     def _alike(self, device: int, box: Box) -> Box:
-        """As many rows of what another device owns."""
+        """An equal box of another device."""
         owned = self.executor.layout.partition.owned(device)
         return owned.with_axis(0, owned.lo[0], min(owned.hi[0], owned.lo[0] + box.shape[0]))
 
@@ -109,7 +109,7 @@ def virtual_forecaster(devices: Devices, plan: Layout) -> Iterator[VirtualForeca
 
 @cache
 def virtual_machine() -> Machine:
-    """This machine's processors as devices: what the interpreter takes to issue, to wake a thread, and to copy."""
+    """This machine's processors as devices: the seconds to issue, to wake a thread, and to copy."""
     issue, wake = _issue_seconds(), _wake_seconds()
     small, large = (_copy_seconds(count) for count in (SMALL, LARGE))
     line = Line(small, (LARGE - SMALL) / max(large - small, 1e-9))
@@ -124,7 +124,7 @@ def virtual_machine() -> Machine:
 
 
 def _slowed(machine: Machine, factor: float) -> Machine:
-    """The machine with threads that take so many times as long for what they do beside computing."""
+    """The machine with threads whose work apart from computing takes `factor` times as long."""
     calls = Calls(**{name: value * factor for name, value in asdict(machine.calls).items()})
     delays = Delays(**{name: value * factor for name, value in asdict(machine.delays).items()})
     return replace(machine, calls=calls, delays=delays)
@@ -135,11 +135,11 @@ def _nothing(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ..
 
 
 def _idle_kernel(memory: DeviceMemory, part: Pass) -> None:
-    """A kernel that leaves everything as it is."""
+    """A kernel without effect."""
 
 
 def _issue_seconds() -> float:
-    """Seconds to hand a queue something to do, and of the queue to take it."""
+    """Seconds of a host to issue an operation, and of a queue to take it."""
     inbox: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
 
     def serve() -> None:
@@ -157,7 +157,7 @@ def _issue_seconds() -> float:
 
 
 def _wake_seconds() -> float:
-    """Seconds until a thread goes on that another lets go."""
+    """Seconds from the end of a wait to the moment when the thread continues."""
     there, back = SimpleQueue[bool](), SimpleQueue[bool]()
 
     def answer() -> None:

@@ -1,6 +1,6 @@
 """Measure the machine: one file per experiment, one profile with every number and its uncertainty.
 
-The experiments themselves are in `registry`, which takes the compiler of their loops along.
+The experiments are in `registry`, which imports the compiler of their loops.
 """
 
 from peergrid.probe.compare import Difference, Expected, Shortfall, differences, expected, flags

@@ -1,7 +1,7 @@
-"""Our figures beside those of another program, from several processes of each, alternately.
+"""Compare our figures with those of another program, from several processes of each, alternately.
 
-Some figures move by a tenth from process to process for no reason that a program could see; two programs are
-compared by the medians over their processes.
+Some figures vary by a tenth from process to process for no visible reason; programs are compared by medians over their
+processes.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Beside:
 
 
 def figures(program: Path, names: Sequence[str]) -> tuple[Figure, ...]:
-    """The figures that the program prints, given the names of the experiments that are wanted.
+    """The figures that the program prints for the experiments of these names.
 
     Raises:
-        UsageError: it does not run, fails, or prints something else than a JSON list of figures.
+        UsageError: it does not run, fails, or prints no JSON list of figures.
     """
     try:
         ended = subprocess.run([program.absolute(), *names], capture_output=True, encoding="utf-8", timeout=TIMEOUT)
@@ -71,13 +71,13 @@ def figures(program: Path, names: Sequence[str]) -> tuple[Figure, ...]:
 
 
 def shared(theirs: Sequence[Figure], profile: Profile) -> tuple[str, ...]:
-    """The experiments of the profile that have numbers which the program has too."""
+    """The experiments of the profile whose numbers the program measures too."""
     found = [result for figure in theirs if (result := profile.find(figure.quantity, figure.at))]
     return tuple(outcome.name for outcome in profile.probes if any(item in outcome.results for item in found))
 
 
 def beside(theirs: Sequence[Sequence[Figure]], ours: Sequence[Profile]) -> tuple[Beside, ...]:
-    """Every figure of the program's first process with its like in the others and in ours."""
+    """Every figure of the program's first process with the same figure of its other processes and of ours."""
     return tuple(_beside(figure, theirs, ours) for figure in theirs[0]) if theirs else ()
 
 

@@ -1,4 +1,4 @@
-"""The differences between two profiles above the noise, and the values clearly below those expected."""
+"""Differences between two profiles that exceed the noise, and values clearly worse than expected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAR_THEORY = "what copies reach of the theoretical rate"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One number of two profiles whose intervals do not meet; `ratio` is now / before."""
+    """A number whose intervals in two profiles do not overlap; `ratio` is now / before."""
 
     quantity: str
     at: dict[str, Scalar]
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A value known for some hardware.
+    """An expected value for some hardware.
 
     `gpu` is the GPU's name, where '*' stands for any text: 'H200' alone would be in 'GH200' and 'H200 NVL', which
     have other links. `at` are coordinates that must agree; `better` is 'more' or 'less'; a result is flagged when
@@ -63,7 +63,7 @@ class Shortfall:
 
 
 def differences(now: Profile, before: Profile) -> tuple[Difference, ...]:
-    """Every number of both profiles whose intervals lie apart, in the order of the newer one."""
+    """Every number of both profiles whose intervals do not overlap, in the order of the newer one."""
     return tuple(
         Difference(a.quantity, a.at, a.unit, b.median, a.median, a.median / b.median if b.median else 0.0)
         for a, b in _pairs(now, before)
@@ -72,14 +72,14 @@ def differences(now: Profile, before: Profile) -> tuple[Difference, ...]:
 
 
 def compared(now: Profile, before: Profile) -> int:
-    """The count of numbers that both profiles have."""
+    """The number of results in both profiles."""
     return sum(1 for _ in _pairs(now, before))
 
 
 def flags(profile: Profile, table: tuple[Expected, ...] | None = None) -> tuple[Shortfall, ...]:
     """Results clearly worse than known for this hardware, than near its theoretical rates, or than like pairs.
 
-    A number is flagged once, and judged by theory only where nothing better is known.
+    A number is flagged once, and compared with theory only if no better value is known.
     """
     known = expected(profile.machine) if table is None else table
     found: list[Shortfall] = []
@@ -113,13 +113,13 @@ def theory(profile: Profile) -> Iterator[Expected]:
 
 
 def _near(gpu: Gpu, quantity: str, at: dict[str, Scalar], rate: float) -> Iterator[Expected]:
-    """Nothing where the machine does not tell the rate."""
+    """Nothing if the machine's data lack the rate."""
     if rate:
         yield Expected(gpu.name, quantity, at, rate, "B/s", "more", SHORT_OF_THEORY, NEAR_THEORY)
 
 
 def _link_rate(machine: Machine, source: int, target: int) -> float:
-    """The theoretical rate of the NVLink lines between two GPUs, direct or over a switch; 0 where there are none."""
+    """The theoretical rate of the NVLink lines between two GPUs, direct or over a switch; 0 if there are none."""
     direct = sum(link.rate for link in machine.links if (link.source, link.target) == (source, target))
     up, down = (
         sum(link.rate for link in machine.links if (link.source, link.target) == (end, None))
@@ -131,7 +131,7 @@ def _link_rate(machine: Machine, source: int, target: int) -> float:
 def outliers(profile: Profile) -> tuple[Shortfall, ...]:
     """Pairs of GPUs clearly slower than the median of all pairs, on machines whose GPUs all hang on a switch.
 
-    This needs no knowledge of the hardware: a link that lost lines shows beside its equals.
+    This needs no data of the hardware: a link with missing lines is slower than its equals.
     """
     links = profile.machine.links
     if not links or any(link.target is not None for link in links):
@@ -163,7 +163,7 @@ def _agrees(found: Measurement, item: Expected) -> bool:
 
 
 def _is_of(found: Measurement, item: Expected, machine: Machine) -> bool:
-    """True where every GPU of a number is of the kind that the value is known for; GPU 0 where it names none."""
+    """True if every GPU of a number is of the kind of the expected value; GPU 0 if it names none."""
     named = {found.at[key] for key in ("device", "source", "target") if key in found.at} or {0}
     return all(fnmatchcase(gpu.name, item.gpu) for gpu in machine.gpus if gpu.index in named)
 

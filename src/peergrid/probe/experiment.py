@@ -1,4 +1,4 @@
-"""The one small interface of every experiment: what it measures, how, and numbers with their uncertainty."""
+"""The interface of experiments: what each measures, its method, and numbers with their uncertainty."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The resources of an experiment: its time, the devices, and who may be asked for GPUs.
+    """The resources of an experiment: its time, and the devices.
 
     `devices` is a `peergrid.probe.cuda.devices.Gpus` on a machine with GPUs and None without.
     """
@@ -82,12 +82,12 @@ class Bench:
     devices: Any = field(default=None, compare=False)
 
     def choose(self, quick: int, full: int) -> int:
-        """A sample or repeat count for the time there is."""
+        """A count of samples or repeats for the available time."""
         return quick if self.quick else full
 
 
 class Impossible(Exception):
-    """This machine cannot give these numbers; the text is the stated reason."""
+    """This machine cannot give these numbers; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ def result(
 ) -> Measurement:
     """Condense samples into a number with its spread and uncertainty.
 
-    The uncertainty covers what one run cannot see: the larger tail of its central 90 %, and `floor`, the share
-    of the median that such measurements were seen to move between runs, added in quadrature.
+    The uncertainty is the larger tail of the central 90 % and, added in quadrature, `floor`: the observed variation of
+    such measurements between runs, as a share of the median.
 
     Raises:
         ValueError: there are no samples, or one is not a finite number.

@@ -131,7 +131,7 @@ def read(path: Path) -> Profile:
 
 
 def write(path: Path, profile: Profile) -> None:
-    """Write a profile whole or not at all.
+    """Write a profile, completely or not at all.
 
     Raises:
         UsageError: the place cannot be written, or holds something that is no profile.
@@ -141,10 +141,10 @@ def write(path: Path, profile: Profile) -> None:
 
 
 def guard(path: Path) -> None:
-    """Refuse a place that holds a file which is not a profile of ours: it would be lost.
+    """Refuse to replace a file that is not a profile.
 
     Raises:
-        UsageError: so it is.
+        UsageError: the path holds such a file, or cannot be written.
     """
     if not path.parent.is_dir():
         raise UsageError(f"'{path}' should lie in an existing folder, but '{path.parent}' is none: create it.")
@@ -159,7 +159,7 @@ def guard(path: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Put `text` at `path` in one step: a reader, or a crash, sees the old file or the new one.
+    """Replace the file at `path` by `text` in one step: readers see the old file or the new one, also after a crash.
 
     Raises:
         UsageError: the place cannot be written.

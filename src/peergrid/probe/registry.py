@@ -1,4 +1,4 @@
-"""All experiments, in the order in which they run, and how names choose among them."""
+"""All experiments, in the order in which they run, and their choice by name."""
 
 from __future__ import annotations
 

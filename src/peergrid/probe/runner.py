@@ -1,4 +1,4 @@
-"""Run experiments one after the other; whatever one of them does, the others still run."""
+"""Run experiments one after the other; a failed one does not affect the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def outcome(
 
 
 def _guarded(work: Callable[[], None]) -> tuple[str, str]:
-    """'done', or the way it ended and why; every kind of error stays inside its experiment."""
+    """'done', or the status and the reason of a failure; errors do not leave the experiment."""
     try:
         work()
     except Impossible as error:

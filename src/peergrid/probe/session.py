@@ -47,7 +47,7 @@ def measure(
     total: float | None = None,
     command: Sequence[str] = (sys.executable, "-m", "peergrid.probe.worker"),
 ) -> tuple[Outcome, ...]:
-    """Run all experiments; each gets `limit` seconds, all of them `total`, and one that fails is recorded as such.
+    """Run all experiments; each gets `limit` seconds, all of them `total`; failures are recorded.
 
     Args:
         probes: what to run, in this order.
@@ -91,7 +91,9 @@ def _one_worker(probes: list[Probe], quick: bool, budget: Budget, command: Seque
 
 
 def _messages(process: Any, probes: list[Probe], budget: Budget, errors: IO[str]) -> Iterator[Outcome]:
-    """The outcome of each experiment as the worker tells it; of one that hangs or crashes, why, and no more."""
+    """The outcome of each experiment from the worker; after one that hangs or crashes, the reason, and no
+    further ones.
+    """
     lines, rest, timeout = _lines(process.stdout), list(probes), budget.each + START_LIMIT
     while rest:
         try:

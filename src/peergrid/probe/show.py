@@ -11,7 +11,7 @@ from peergrid.probe.profile import Outcome, Profile
 
 
 def profile(found: Profile) -> str:
-    """One block per experiment, one line per number; then those without any, together where the reason is the same."""
+    """One block per experiment, one line per number; then the experiments without numbers, grouped by reason."""
     without: dict[str, list[str]] = {}
     for outcome in found.probes:
         if not outcome.results:
@@ -32,7 +32,7 @@ def catalogue(probes: Sequence[Probe]) -> str:
 
 
 def differences(found: Sequence[Difference], compared: int, other: str = "") -> str:
-    """The differences above the noise; `other` names the machine of the other profile where it is another."""
+    """The differences that exceed the noise; other: the machine of the other profile, if it is another one."""
     head = f"The other profile is of another machine, {other}.\n" if other else ""
     return head + _differences(found, compared)
 

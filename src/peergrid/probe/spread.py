@@ -1,4 +1,4 @@
-"""Is the spread honest? How often the medians of later runs lie inside the interval of an earlier one."""
+"""A test of the uncertainties: how often medians of later runs lie inside the interval of an earlier one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class Strayed:
-    """A number that does not hold: the first interval, and where the medians of the later runs lay."""
+    """A number that does not hold: the first interval, and the medians of the later runs."""
 
     quantity: str
     at: dict[str, Scalar]

@@ -1,4 +1,4 @@
-"""A process of its own for the experiments: one that crashes or hangs takes nothing else with it.
+"""A process for the experiments, so that one that crashes or hangs does not affect the others.
 
 Started as `python -m peergrid.probe.worker [--quick] NAME…`; writes one JSON line per experiment begun and one
 per experiment ended. It stops after a failure on a GPU, whose context may be spoilt; `session` starts another.

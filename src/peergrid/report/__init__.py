@@ -1,4 +1,4 @@
-"""A profile as one page that needs nothing else: `page(profile)` is the whole HTML."""
+"""A profile as one self-contained page: `page(profile)` is the whole HTML."""
 
 from peergrid.report.page import page
 

@@ -1,4 +1,4 @@
-"""The documents' figures beside this machine's, one table per place in a document."""
+"""Figures of documents compared with those of this machine, one table per place in a document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peergrid.report.papers import PAPERS, STUDY, SYNC, Paper
 
 
 def beside(profile: Profile, group: str) -> str:
-    """The tables of one group; empty where no document has figures for it, or nothing of them was measured."""
+    """The tables of one group; empty if no document has figures for it, or none of them was measured."""
     by_source: dict[str, list[Paper]] = {}
     for paper in PAPERS:
         if paper.group == group:
@@ -41,7 +41,7 @@ def _table(profile: Profile, source: str, papers: Sequence[Paper]) -> str:
 
 
 def _today(profile: Profile, paper: Paper) -> tuple[str, str, str]:
-    """The number, its uncertainty, and how it stands to the document's first figure."""
+    """The number, its uncertainty, and its ratio to the document's first figure."""
     found = profile.find(paper.quantity, paper.at)
     if found is None:
         return "not measured", "", ""

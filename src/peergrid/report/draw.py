@@ -1,4 +1,4 @@
-"""Heat maps, curves and tables as HTML and inline SVG; nothing here knows what is measured."""
+"""Heat maps, curves and tables as HTML and inline SVG, for any quantity."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def heat(
     caption: str = "",
     shaded: bool = True,
 ) -> str:
-    """A matrix of numbers that share one unit prefix, on a ground that is darker the larger they are.
+    """A matrix of numbers with one unit prefix, on a darker ground for larger numbers.
 
-    Numbers less than a tenth apart look alike: noise is no pattern.
+    Numbers that differ by less than a tenth look alike, so that noise makes no pattern.
     """
     finite = [cell.value for cell in cells.values() if math.isfinite(cell.value)]
     high = max(finite, default=0.0)

@@ -1,4 +1,4 @@
-"""Results as the views say: coordinates become rows, columns, lines and words."""
+"""Results as figures, by the views: coordinates become rows, columns, lines and words."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def _card(title: str, content: str) -> str:
 
 
 def _checked(view: Check, results: Sequence[Measurement]) -> str:
-    """The distance of the ratios from 1; copies through the host should leave the links alone: 0."""
+    """The largest distance of the ratios from 1; for copies through the host, which should not use the links,
+    from 0.
+    """
     across = [item.median for item in results if item.at.get("route") != "host"]
     through_host = [item.median for item in results if item.at.get("route") == "host"]
     off, crossed = _farthest(across, 1.0), _farthest(through_host, 0.0)
@@ -173,7 +175,7 @@ def _answers(view: Answer, results: Sequence[Measurement]) -> str:
 
 
 def _asked(view: Answer, item: Measurement) -> str:
-    """The subject of an answer; a profile of another hand may lack coordinates that the phrase names."""
+    """The subject of an answer; other profiles may lack coordinates that the phrase names."""
     try:
         return view.phrase.format(**item.at) or label(item.at)
     except (KeyError, IndexError):

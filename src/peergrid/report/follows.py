@@ -1,4 +1,4 @@
-"""Two sentences per group: what the numbers mean for a program on this machine."""
+"""The consequences of each group's numbers for a program on this machine, in two sentences."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _host(profile: Profile) -> str:
         return _nothing("The host was not measured", "host")
     best = copies[-1]
     first = (
-        f"Main memory moves {_show(best)} at its best ({threads(best)} at once), so a sweep on "
-        "virtual devices cannot pass that rate divided by the bytes of a cell."
+        f"Main memory moves at most {_show(best)} ({threads(best)} at once): one pass on virtual devices updates at "
+        "most that rate over the bytes per cell, in cells per second."
     )
     if flag is None:
         return first + " The cost of a flag between threads was not measured, so small steps cannot be predicted."
@@ -104,7 +104,7 @@ def _memory(profile: Profile) -> str:
 
 
 def _kept(profile: Profile) -> str:
-    """The caches that remote data is in, and so the cost of a second read."""
+    """The caches that hold remote data, and hence the cost of a second read."""
     cached = {str(item.at.get("level")): bool(item.median) for item in profile.results("remote_cached")}
     if not cached:
         return ""
@@ -136,7 +136,7 @@ def _order(profile: Profile) -> str:
 
 
 def _counters(profile: Profile) -> str:
-    """The cost of adding to a word of another GPU, where that is slower."""
+    """The cost of an addition to a word of another GPU, if that is slower."""
     own, remote = (
         profile.find("remote_atomic_rate", {"place": place, "words": "one word"}) for place in ("own", "remote")
     )
@@ -175,7 +175,7 @@ def _model(profile: Profile) -> str:
         "threads pays more for its barriers than it gains."
     )
     if measured is None:
-        return first + " The switching point itself was not measured, so this is the model's word alone."
+        return first + " The switching point itself was not measured, so this is the model's prediction alone."
     ratio = measured.median / predicted.median if predicted.median else 0.0
     trust = "a fair guide" if 0.5 < ratio < 2 else "no guide"
     return first + (

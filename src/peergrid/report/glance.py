@@ -1,4 +1,4 @@
-"""The key figures of a machine: what a program's author wants to know first."""
+"""The key figures of a machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A figure: what it is, the number, and a few words on where it holds."""
+    """A key figure: its name, the number, and its conditions in a few words."""
 
     what: str
     number: str
@@ -29,9 +29,9 @@ def glance(profile: Profile) -> list[Key]:
 
 
 def steady(profile: Profile) -> tuple[Profile, tuple[Measurement, ...]]:
-    """The profile with those numbers from which something may be concluded, and the others.
+    """The profile with its certain numbers, and the uncertain ones.
 
-    The uncertainty of the others is larger than half of their median. Counts are all kept.
+    The uncertainty of the latter is larger than half of their median. Counts are certain.
     """
     kept = [
         replace(outcome, results=tuple(item for item in outcome.results if _holds(item))) for outcome in profile.probes

@@ -1,4 +1,4 @@
-"""The page itself: key figures, topology, then one section per group with its pictures, tables and what follows."""
+"""The page: key figures, topology, then one section per group with its pictures, tables and consequences."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _notes(profile: Profile) -> str:
 
 
 def _flags(found: Sequence[Shortfall]) -> str:
-    """One line per value that was expected: how many numbers miss it, and the farthest of them."""
+    """One line per expected value: the count of numbers that miss it, and the worst of them."""
     alike: dict[tuple[str, float, str], list[Shortfall]] = {}
     for item in found:
         alike.setdefault((item.quantity, item.expected, item.source), []).append(item)
@@ -96,7 +96,7 @@ def _flag(items: Sequence[Shortfall]) -> str:
 
 
 def _broken(profile: Profile) -> str:
-    """The measurements that failed, so that nobody takes their absence for a finding."""
+    """The measurements that failed."""
     return "".join(
         f'<p class="slow">Not measured: {escape(item.name)} ({escape(item.status)}: {escape(item.reason)}).</p>'
         for item in profile.probes
@@ -119,10 +119,10 @@ def _topology(profile: Profile) -> str:
     return (
         f'<section><h2>The machine</h2><figure class="wide">{picture(machine)}</figure>'
         f"{_processors(machine)}{_gpus(machine)}"
-        + _list("What follows for buffers and threads", _advice(machine))
+        + _list("Advice for buffers and threads", _advice(machine))
         + _list("Settings in force that cost performance", [_setting(item, item.cost) for item in costly])
         + _list("Other settings in force", [_setting(item, item.meaning) for item in free])
-        + _list("Not there, and why", [f"{item.what}: {item.why}" for item in machine.missing])
+        + _list("Not available, and why", [f"{item.what}: {item.why}" for item in machine.missing])
         + "</section>"
     )
 
@@ -138,7 +138,7 @@ def _setting(item: Setting, words: str) -> str:
 
 
 def _advice(machine: Machine) -> list[str]:
-    """Advice on kinds of memory for the GPUs and on processors near them; GPUs that agree share a line."""
+    """Advice on kinds of memory for the GPUs and on processors near them; GPUs with the same advice share a line."""
     found: dict[str, list[int]] = {}
     for gpu in machine.gpus:
         for words in (

@@ -1,4 +1,4 @@
-"""The documents' own figures, to stand beside today's. Each names its source and the number of ours it meets."""
+"""Figures of documents, for comparison with measured ones; each names its source and the corresponding result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STUDY = (
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A figure of a document: what it is, the figures by hardware, and where ours is to be found."""
+    """A figure of a document: its name, its values by hardware, and the corresponding result of ours."""
 
     group: str
     source: str

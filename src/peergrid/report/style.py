@@ -1,4 +1,4 @@
-"""The look of the page: one column, light and dark, on paper and on a phone."""
+"""The style of the page: one column, light and dark, for screens, phones and print."""
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--ground:#fff;--faint:#5b6570;--rule:#d5dae0;--heat-ink:#0072b2;

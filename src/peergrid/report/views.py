@@ -127,7 +127,7 @@ VIEWS: tuple[View, ...] = (
         "threads",
         "GPUs and blocks per multiprocessor (row), threads (column)",
     ),
-    Curve("host_side_barrier", "devices", "One turn: a null kernel on every GPU, and all have ended"),
+    Curve("host_side_barrier", "devices", "One round: launch a null kernel on every GPU, wait for all"),
     Curve("host_side_overhead", "devices", "The same barriers between kernels of 250 us: what each adds"),
     Table("launch_gap", "From the first launch to the last"),
     Table("independent_efficiency", "Time of one GPU over that of several with independent kernels"),

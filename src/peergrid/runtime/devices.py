@@ -1,4 +1,4 @@
-"""The devices that a run asks for: `auto`, `cpu:4`, `cuda`, `cuda:0,1`, `cuda:0,0`."""
+"""The devices of a run from a specification: `auto`, `cpu:4`, `cuda`, `cuda:0,1`, `cuda:0,0`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ELSEWHERE = 1000  # from here on numbers stand for GPUs of other processes, whic
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices of a run in order; `ordinals` are GPU numbers (from `ELSEWHERE` on: of GPUs that are not here), or 0,
-    1, 2, … for virtual devices.
+    """The devices of a run in order; ordinals: GPU numbers (from `ELSEWHERE` on: GPUs of other processes), or 0, 1, 2,
+    … for virtual devices.
     """
 
     kind: Literal["cpu", "cuda"]
@@ -28,7 +28,7 @@ class Devices:
 
     @property
     def here(self) -> bool:
-        """True where this process addresses all of them."""
+        """True if this process can use all of them."""
         return self.kind == "cpu" or all(ordinal < ELSEWHERE for ordinal in self.ordinals)
 
     def __str__(self) -> str:
@@ -36,9 +36,9 @@ class Devices:
 
 
 def parse_devices(spec: str) -> Devices:
-    """The devices that a specification names.
+    """The devices of a specification.
 
-    Raises UsageError where it cannot be read, or names GPUs that are not there.
+    Raises UsageError for one that is not valid, or names GPUs that do not exist.
     """
     if spec == "auto":
         gpus = gpu_count()

@@ -16,9 +16,9 @@ from peergrid.stencil.reduction import Series
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """Values in the memory of a GPU, which CuPy (`asarray`), PyTorch (`as_tensor`) and Numba take without a copy.
+    """An array in the memory of a GPU, which CuPy (`asarray`), PyTorch (`as_tensor`) and Numba accept without a copy.
 
-    owner: what the memory lives as long as, unless it is closed.
+    owner: an object that keeps the memory alive, unless it is closed.
     """
 
     __cuda_array_interface__: Mapping[str, Any]
@@ -30,7 +30,7 @@ Views = tuple[tuple[Box, Array | DeviceArray], ...]
 
 
 class Executor(Protocol):
-    """Devices with memory for one layout. Slot and step are the caller's to keep (see `Simulation`).
+    """Devices with memory for one layout. The caller keeps track of slot and step (see `Simulation`).
 
     Every method returns when its work is done; after an error the executor can only be closed.
     """
@@ -46,37 +46,37 @@ class Executor(Protocol):
         """Seconds in which the busiest thread issued work so far, without waiting; None where it is not measured."""
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
-        """Set a field everywhere, ghost cells included, from its global array, or by what gives its values on a box."""
+        """Set a field everywhere, ghost cells included, from its global array or from a function of a box."""
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
-        """Begin to make the kernels that schedules need; `prepare` waits for them."""
+        """Begin to compile the kernels of schedules; `prepare` waits for them."""
 
     def prepare(self, schedule: Schedule) -> None:
-        """Make the kernels and commands of a schedule, so that `execute` does nothing but its steps."""
+        """Prepare the kernels and commands of a schedule, so that `execute` only makes its steps."""
 
     def carried_out(self, schedule: Schedule) -> Schedule:
-        """The schedule that devices carry out in place of one, after all passes of its lowering."""
+        """The schedule that devices execute, after all lowering passes."""
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
-        """Carry out a schedule `times` times, from time step `step` on.
+        """Execute a schedule `times` times, from time step `step` on.
 
-        Raises DeviceFault where a device fails or a signal never comes.
+        Raises DeviceFault if a device fails or a wait times out.
         """
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
-        """Carry out a schedule once, with the time taken of every operation that takes a queue's time."""
+        """Execute a schedule once, and measure the time of every operation that occupies a queue."""
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         """The global array of a state field, or its values on a box within that of the field."""
 
     def views(self, name: str, slot: int) -> Views:
-        """The cells of a state field that each device of this process owns, without a copy; not to be written to."""
+        """The cells of a state field that each device of this process owns, without a copy; read-only."""
 
     def traces(self) -> Array:
         """The receivers' records, shape (receivers, all steps); NaN where not yet recorded."""
 
     def norms(self, steps: int) -> Array:
-        """The norms of the first so many steps, float64; raises UsageError where none was asked for."""
+        """The norms of the first so many steps, float64; raises UsageError for a run without a norm."""
 
     def reductions(self, steps: int) -> Mapping[str, Series]:
         """The results of the problem's reductions in the first so many steps."""
@@ -93,12 +93,12 @@ class Executor(Protocol):
 
 @runtime_checkable
 class Recording(Protocol):
-    """Devices that can say what they did."""
+    """Devices that can record their operations."""
 
     def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
-        """Carry out a schedule as `execute` does; the log of what was done, of the schedule as it is carried out."""
+        """Execute a schedule as `execute` does; the log of the lowered schedule."""
 
 
 def refuse_norms() -> NoReturn:
-    """The refusal of `norms` by a run that was made without."""
-    raise UsageError("No norm was asked for; name the field when the run is made.")
+    """Raise UsageError for `norms` of a run without a norm."""
+    raise UsageError("This run computes no norm; name a field when it is made, such as norm='u'.")

@@ -1,4 +1,4 @@
-"""The executor of a run, by the kind of its devices; modules that compute are imported on demand."""
+"""The executor of a run, by the kind of its devices; back ends are imported on demand."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def executor_of(
 ) -> Executor:
     """An executor with memory for the layout; arguments as in `Simulation`; ranks: those that share the devices.
 
-    Raises UsageError for a kind of kernel or a norm that the devices do not compute, DoesNotFit where they have
-    too little memory.
+    Raises UsageError for a kind of kernel or a norm that the devices do not support, DoesNotFit if they have too little
+    memory.
     """
     if kernel not in get_args(KernelKind):
         raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
     if sources is not None and devices.kind != "cuda":
-        raise UsageError(f"Sources are kept of kernels on GPUs, not on {devices}; `peergrid source` prints the others.")
+        raise UsageError(f"The source of kernels is kept for GPUs, not for {devices}; 'peergrid source' prints it.")
     if kernel == "reference" and devices.kind == "cuda":
         raise UsageError(
-            f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or no `kernel`."
+            f"The reference kernel runs on virtual devices, not on {devices}; use 'cpu:1', or leave out 'kernel'."
         )
     check_size(devices, plan, ranks)
     check_records(plan.problem, steps, norm is not None)
@@ -69,10 +69,10 @@ def executor_of(
 
 
 def check_size(devices: Devices, plan: Layout, ranks: Ranks | None = None) -> None:
-    """Raise UsageError for axes too long for GPUs, DoesNotFit for fields that the host has too little memory for."""
+    """Raise UsageError for axes too long for GPUs, DoesNotFit for fields too large for the host's memory."""
     if devices.kind == "cuda" and max(plan.problem.grid.shape) > LONGEST:
         raise UsageError(
-            f"Kernels on GPUs count cells of an axis in 32 bits: at most {LONGEST:,} of them, got "
+            f"An axis has at most {LONGEST:,} cells on GPUs, whose kernels count them in 32 bits, got "
             f"{max(plan.problem.grid.shape):,}; use more axes, or virtual devices."
         )
     mine = range(plan.devices) if ranks is None else ranks.mine
@@ -90,7 +90,7 @@ def _on_virtual_devices(
     mine: Sequence[int] | None = None,
     mail: Mail | None = None,
 ) -> ThreadedExecutor:
-    """The executor of the virtual devices of this process; mine: which these are, if others have devices too."""
+    """The executor of the virtual devices of this process; mine: their numbers, if other processes have devices too."""
     from peergrid.runtime.cpu.executor import ThreadedExecutor
     from peergrid.runtime.norms import Norms
 

@@ -1,4 +1,4 @@
-"""Does it fit: the bytes that a layout needs against what is free, before anything is allocated."""
+"""Checks that a run fits into memory, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESERVE = 0.9  # the share of free memory that a run may take
 
 
 def free_memory(group: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that this process may still take: what is free, within the limits of the process and of its container.
+    """Bytes that this process can still allocate: free memory within the limits of the process and of its container.
 
     group: folder of the process's control group, version 2.
     """
@@ -40,7 +40,7 @@ def _left_of_limits(group: Path) -> Iterator[int]:
 
 
 def check_host_memory(needed: int, cells: int) -> None:
-    """Raise DoesNotFit where virtual devices would need more bytes than the host has free."""
+    """Raise DoesNotFit if virtual devices would need more bytes than the host has free."""
     free = free_memory()
     if needed > RESERVE * free:
         affordable = int(cells * RESERVE * free / needed)
@@ -51,7 +51,7 @@ def check_host_memory(needed: int, cells: int) -> None:
 
 
 def check_records(problem: Problem, steps: int, norm: bool) -> None:
-    """Raise DoesNotFit where the records of a whole run would not fit: of receivers, reductions, and the norm."""
+    """Raise DoesNotFit if the records of a whole run would not fit: of receivers, reductions, and the norm."""
     each = len(problem.receivers) * problem.itemsize + sum(8 / one.every for one in problem.reductions) + 8 * norm
     needed, free = int(each * steps), free_memory()
     if needed > RESERVE * free:
@@ -68,12 +68,12 @@ def gathered_bytes(problem: Problem) -> int:
 
 
 def gibibytes(count: int) -> str:
-    """Bytes as people read them."""
+    """Bytes in words, such as '2 GiB'."""
     unit, name = (2**30, "GiB") if count >= 2**30 else (2**20, "MiB")
     return f"{rounded(count / unit, 3)} {name}"
 
 
 def rounded(value: float, digits: int = 2) -> str:
-    """A number to a few digits, written out with commas."""
+    """A number rounded to a few digits, with commas between thousands."""
     whole = float(f"{value:.{digits}g}")
     return f"{whole:,.0f}" if abs(whole) >= 10 ** (digits - 1) else f"{whole:g}"

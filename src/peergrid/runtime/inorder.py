@@ -1,4 +1,4 @@
-"""The executor that defines what is right: every operation at once, in the order of the list."""
+"""The executor that defines correct results: every operation runs at once, in the order of the list."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from peergrid.stencil.reduction import Series
 
 
 class InOrderExecutor:
-    """Virtual devices without any concurrency; queues, events, flags and barriers have nothing to do.
+    """Virtual devices without any concurrency; queues, events, flags and barriers have no effect.
 
-    norm: a field the norm of whose change is computed for every step.
+    norm: a field, the norm of whose change is computed in every step.
     """
 
     def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None, norm: str | None = None) -> None:
@@ -80,7 +80,7 @@ class InOrderExecutor:
 
 
 def copy(memories: Sequence[DeviceMemory] | Mapping[int, DeviceMemory], op: Copy) -> None:
-    """Carry out a copy between two devices' memories."""
+    """Copy cells between the memories of two devices."""
     source = memories[op.source_device].block(op.field, op.slot)
     target = memories[op.target_device].block(op.field, op.slot)
     target.view(op.target_box)[...] = source.view(op.source_box)

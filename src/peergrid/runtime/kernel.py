@@ -1,4 +1,4 @@
-"""The seam between what is computed and how: a kernel advances a box on one device."""
+"""The interface of kernels: a kernel advances a box on one device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pass(NamedTuple):
 class Kernel(Protocol):
     """The computation of passes in the memory of a device.
 
-    It holds no state; calls on different memories may run at the same time.
+    It has no state; calls on different memories may run concurrently.
     """
 
     def __call__(self, memory: DeviceMemory, part: Pass) -> None: ...

@@ -1,4 +1,4 @@
-"""Messages between devices of different ranks, as an executor of virtual devices sends and receives them."""
+"""Messages between devices of different ranks, for an executor of virtual devices."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ Letter = tuple[Array, Position | None]
 
 
 class Mail(Protocol):
-    """Neither call waits: who cannot go on yet asks again. Several threads may call, one at a time for each tag."""
+    """Calls do not wait: a caller that cannot continue calls again. Several threads may call, one at a time for each
+    tag.
+    """
 
     def sent(self, op: Send, values: Array, position: Position) -> bool:
-        """True once a message has left; its values are copied. False while too many of its tag are on their way."""
+        """Send a message, with a copy of the values; False while too many of its tag are on their way."""
 
     def arrived(self, op: Receive) -> Letter | None:
-        """The tag's next message once it is here; its values may be overwritten by the next call for the tag."""
+        """The next message of a tag once it has arrived; its values may be overwritten by the next call for the tag."""
 
     def close(self) -> None:
-        """Give up what is still awaited."""
+        """Stop waiting for messages."""
 
 
 class LocalMail:
-    """Messages within a process: schedules of several ranks are carried out by one, as in tests."""
+    """Messages within a process that runs the schedules of several ranks, for tests."""
 
     def __init__(self) -> None:
         self._lines: dict[int, deque[Letter]] = {}
@@ -48,4 +50,4 @@ class LocalMail:
             return line.popleft() if line else None
 
     def close(self) -> None:
-        """Nothing is awaited."""
+        """Nothing to do."""

@@ -1,4 +1,4 @@
-"""The memory of virtual devices: NumPy arrays that know which cells of the grid they hold."""
+"""The memory of virtual devices: NumPy arrays with the cells of the grid that they hold."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class DeviceMemory:
 
 
 def allocate(layout: Layout, device: int, rotating: Mapping[str, str] = MappingProxyType({})) -> DeviceMemory:
-    """Fresh memory of a device, all values NaN so that what nobody wrote shows.
+    """New memory of a device, filled with NaN so that missing writes are detected.
 
-    rotating: fields without memory of their own: each lies in the other slot of another one (see `rotating_fields`).
+    rotating: fields without memory of their own: each is in the other slot of another field (see `rotating_fields`).
     """
     problem = layout.problem
     places = count()
@@ -72,10 +72,10 @@ def allocate(layout: Layout, device: int, rotating: Mapping[str, str] = MappingP
 
 
 def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
-    """The fields that rotate in the memory of a layout: none where a pass makes several steps.
+    """The fields that rotate in the memory of a layout: none if a pass makes several steps.
 
-    Several steps compute cells more than once, and ghost cells, each time from the same old values. norm: of a field
-    whose old and new values are compared behind every step.
+    Several steps compute cells more than once, and ghost cells, each time from the same old values. norm: a field whose
+    old and new values are compared after every step.
     """
     found = rotating_fields(layout.problem)
     return {} if layout.blocks != (1,) or norm in found else found
@@ -89,7 +89,7 @@ def fill(layout: Layout, memory: DeviceMemory, name: str, values: FirstValues, s
 
 
 def keeps_value(problem: Problem, memory: DeviceMemory, name: str, slot: int) -> bool:
-    """True where the cells that no update writes have the value that the problem says they keep, if it says one."""
+    """True if the cells that no update writes have the value that the problem states for them, or if it states none."""
     value = kept_value(problem, name)
     if value is None:
         return True
@@ -101,9 +101,9 @@ def keeps_value(problem: Problem, memory: DeviceMemory, name: str, slot: int) ->
 
 
 def take_cells(problem: Problem, described: Field, values: FirstValues, box: Box) -> Array:
-    """The values on `box` of a global array, following the grid around periodic edges; a view where that is enough.
+    """The values on `box` of a global array, following the grid around periodic edges; a view if possible.
 
-    Where a function gives them it is asked for each part of the box that lies in one period.
+    A function is called for each part of the box that lies in one period.
     """
     if callable(values):
         whole = np.empty(box.shape, problem.grid.dtype)
@@ -128,7 +128,7 @@ def _indices(problem: Problem, described: Field, box: Box, axis: int) -> np.ndar
 
 
 def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int, box: Box | None = None) -> Array:
-    """The global array of a state field, or its values on a box, put together from what each device owns."""
+    """The global array of a state field, or its values on a box, gathered from the cells that each device owns."""
     wanted = box or layout.problem.fields[name].box
     whole = np.full(wanted.shape, np.nan, dtype=layout.problem.grid.dtype)
     for memory in memories:
@@ -139,7 +139,7 @@ def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: i
 
 
 def views(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> tuple[tuple[Box, Array], ...]:
-    """The cells of a state field that each device owns, without a copy; not to be written to."""
+    """The cells of a state field that each device owns, without a copy; read-only."""
     found: list[tuple[Box, Array]] = []
     for memory in memories:
         owned = layout.partition.owned(memory.device) & layout.problem.fields[name].box
@@ -151,7 +151,7 @@ def views(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int
 
 
 def first_nonfinite(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> Index | None:
-    """The first owned cell, in global order of the devices, where a state field is NaN or infinite."""
+    """The first owned cell, in the order of the devices, in which a state field is NaN or infinite."""
     for memory in memories:
         owned = layout.partition.owned(memory.device) & layout.problem.fields[name].box
         if owned.empty:

@@ -1,8 +1,8 @@
-"""Norms of fields on 2D grids on virtual devices, put together from what they compute, in any order.
+"""Norms of fields on 2D grids on virtual devices, combined from partial results in any order.
 
 The tree of sums is the one of GPUs (`codegen.norm`), fixed in the coordinates of the grid: in bands of 24
-rows along axis 0. What computes a whole band sums it up at once; of a band that several parts or devices compute, the
-values are kept until it is whole. So devices and parts may begin anywhere, and the bits are the same.
+rows along axis 0. A band computed as a whole is summed at once; the values of a band that several parts or devices
+compute are kept until it is complete. So devices and parts may begin at any row, with the same bits.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ Unfinished = Mapping[int, _Step]
 
 
 class Norms:
-    """The norms of one state field on all cells of a 2D grid. Devices add what they computed, several at a time.
+    """The norms of one state field on all cells of a 2D grid. Devices add their results concurrently.
 
-    Raises UsageError where passes make several steps: what lies between is in no memory.
+    Raises UsageError if passes make several steps, as values between them are not stored.
     """
 
     def __init__(self, layout: Layout, name: str, total_steps: int, sums: Sums) -> None:
         if max(layout.blocks) > 1:
             raise UsageError(
-                "With the norm of every step a pass makes one step on virtual devices, got block = "
+                "With a norm, a pass on virtual devices makes one step, got block = "
                 f"{max(layout.blocks)}; leave it out, or give 1."
             )
         self._layout, self._name, self._sums = layout, name, sums
@@ -72,7 +72,7 @@ class Norms:
         return self._norms[:steps].copy()
 
     def add(self, memory: DeviceMemory, op: Compute, step: int) -> None:
-        """Count what a device has just computed; step: of the run. A cell counts where it is owned."""
+        """Add the cells that a device has just computed, as far as it owns them; step: of the run."""
         cells = op.box & self._layout.partition.owned(memory.device)
         if cells.empty:
             return
@@ -87,11 +87,11 @@ class Norms:
         self._added(opened, cells, step)
 
     def unfinished(self) -> Unfinished:
-        """The steps that lack cells of other processes, with what devices of this one added."""
+        """The steps that lack cells of other processes, with the results of this process."""
         return dict(self._open)
 
     def merge(self, other: Unfinished) -> None:
-        """Count what devices of another process added."""
+        """Add the results of another process."""
         for step, theirs in other.items():
             opened = self._opened(step)
             for cells in theirs.boxes:
@@ -124,7 +124,7 @@ class Norms:
             return self._open[step]
 
     def _put(self, opened: _Step, number: int, part: Box, before: Array, after: Array) -> None:
-        """Keep a part of a band; who brings the last one sums it up."""
+        """Add a part of a band; the last part completes its sum."""
         with self._lock:
             if number not in opened.bands:
                 box = self._band(number)

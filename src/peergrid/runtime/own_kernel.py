@@ -1,4 +1,4 @@
-"""Passes of a kernel that is no stencil, by the schedules and the executors that serve stencils."""
+"""Passes of a custom kernel, which is no stencil, with the schedules and executors of stencils."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class OwnKernels:
 
 @dataclass(frozen=True)
 class Place:
-    """The devices of a run, of all ranks; these if there are several; the driver of GPUs (None: the installed one)."""
+    """The devices of a run, of all ranks; the ranks, if there are several; the driver of GPUs (None: the installed
+    one).
+    """
 
     devices: Devices
     ranks: Ranks | None = None
@@ -48,7 +50,7 @@ class Place:
 
 
 def place_of(devices: str | Devices | Place, comm: Communicator | None, options: Options) -> Place:
-    """The place of a run that asks for these devices. Raises UsageError where they cannot be had."""
+    """The place of a run on these devices. Raises UsageError if they are not available."""
     if isinstance(devices, Place):
         return devices
     chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
@@ -87,14 +89,14 @@ class OwnKernelRun:
         self._executor.load(name, values, slot)
 
     def schedule(self, steps: int) -> Schedule:
-        """The operations of so many passes from here, the same schedule whenever it is asked for."""
+        """The schedule of `passes` passes from here; repeated calls return the same object."""
         key = (steps, self.step % 2)
         if key not in self._schedules:
             self._schedules[key] = build(self.layout, self._options, *key)
         return self._schedules[key]
 
     def advance(self, steps: int) -> None:
-        """Make passes, two and two together, by schedules that are proved before."""
+        """Make passes, in pairs, by schedules that are proved first."""
         for count, times in ((2, steps // 2), (1, steps % 2)):
             if times:
                 schedule = self.schedule(count)

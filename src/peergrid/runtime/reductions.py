@@ -1,7 +1,7 @@
-"""Reductions on virtual devices, put together from what they own, in any order.
+"""Reductions on virtual devices, combined from the results of their own cells in any order.
 
-The order of operations is that of `codegen.reductions`. Of a leaf that several devices own the values are kept until it
-is whole, so that devices may begin anywhere.
+The order of operations is that of `codegen.reductions`. The values of a leaf that several devices own are kept until it
+is complete, so that devices may begin at any cell.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ the next call for the same memory."""
 
 @dataclass
 class _Open:
-    """A reduction at one step, of which some cells are still to come.
+    """A reduction at one step that still lacks cells.
 
     found: the results of leaves, shape (rows, leaves of a row); pieces: the values of leaves that several own, by their
     number in a row; boxes: the cells that were added.
@@ -50,7 +50,7 @@ Unfinished = Mapping[tuple[str, int], _Open]
 
 
 class Reductions:
-    """All reductions of a run. Devices add what they own, several at a time."""
+    """All reductions of a run. Devices add their own cells concurrently."""
 
     def __init__(self, layout: Layout, total_steps: int, values: Values, leaves: Leaves) -> None:
         self._layout, self._values, self._leaves = layout, values, leaves
@@ -67,7 +67,7 @@ class Reductions:
         })  # fmt: skip
 
     def add(self, memory: DeviceMemory, op: Reduce, step: int) -> None:
-        """Count what a device owns, after so many steps of the run."""
+        """Add the cells that a device owns, after so many steps of the run."""
         one = self._named[op.reduction]
         values = self._values(one, memory, op.box, op.slot)
         opened = self._opened(one, step)
@@ -82,11 +82,11 @@ class Reductions:
         self._added(one, opened, op.box, step)
 
     def unfinished(self) -> Unfinished:
-        """The reductions that lack cells of other processes, with what devices of this one added."""
+        """The reductions that lack cells of other processes, with the results of this process."""
         return dict(self._open)
 
     def merge(self, other: Unfinished) -> None:
-        """Count what devices of another process added."""
+        """Add the results of another process."""
         for (name, step), theirs in other.items():
             one = self._named[name]
             opened = self._opened(one, step)

@@ -1,4 +1,4 @@
-"""The kernel that defines what is right: NumPy, one stage at a time over whole boxes, slow and plain."""
+"""The kernel that defines correct results: plain NumPy, one stage at a time over whole boxes."""
 
 from __future__ import annotations
 
@@ -163,13 +163,13 @@ class ReferenceKernel:
         return np.dtype(self.problem.grid.dtype).type(value)
 
     def _counted(self, condition: Any) -> Any:
-        """1 where a condition holds, 0 elsewhere."""
+        """1 in cells where a condition holds, 0 elsewhere."""
         return np.asarray(condition).astype(self.problem.grid.dtype)[()]
 
     def _read(self, read: Read, cells: Box, patch: Patch) -> Array:
         """The values at an offset from the cells; beyond a reflecting edge, the mirrored ones.
 
-        An offset along an axis on which the field does not vary means nothing, and may lead out of the patch.
+        An offset along an axis on which the field does not vary has no effect, and may lead out of the patch.
         """
         index = []
         for axis in range(cells.ndim):

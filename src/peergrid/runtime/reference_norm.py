@@ -1,4 +1,4 @@
-"""The sums of squared changes that define what is right: NumPy, the tree of `codegen.norm` as it is said.
+"""The sums of squared changes that define correct results: plain NumPy, by the tree of `codegen.norm`.
 
 Squares are added by fused multiply-adds, which round once. NumPy has none: they are made of exact products and sums
 whose last addition rounds to odd, after S. Boldo and G. Melquiond, Emulation of FMA and Correctly Rounded Sums: Proved

@@ -1,4 +1,4 @@
-"""Reductions by plain NumPy, and the values that all on virtual devices are made of.
+"""Reductions by plain NumPy, and the values for all reductions on virtual devices.
 
 A reduction's expression is the one update of a problem of its own.
 """
@@ -24,7 +24,7 @@ MakeKernel = Callable[[Problem], Kernel]
 
 
 def reference_reductions(layout: Layout, total_steps: int) -> Reductions:
-    """The reductions of a run by plain NumPy: what defines what is right."""
+    """The reductions of a run by plain NumPy, which define correct results."""
     return Reductions(layout, total_steps, values_by(ReferenceKernel, layout.problem), leaves)
 
 

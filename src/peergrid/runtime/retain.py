@@ -1,4 +1,4 @@
-"""Contexts of GPUs retained between runs, so that the set-up of a process on a GPU serves several."""
+"""GPU contexts retained between runs, so that they are created only once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from peergrid.runtime.devices import Devices, parse_devices
 
 @contextmanager
 def hold(devices: str | Devices = "auto") -> Iterator[Devices]:
-    """Hold devices for several runs: `with peergrid.hold("cuda:0,1") as devices:`, and `devices=devices` for each.
+    """Retain the CUDA contexts of GPUs over several runs, which then start faster.
 
-    devices: as in `Simulation`. A run takes the context of each of its GPUs, and the last to give it back destroys it;
-    retained ones stay until the end of the block, also where it ends in an error. Such blocks may be nested, overlap
-    and be shared by threads. Nothing of a run stays: its memory is free and its kernels are unloaded as ever. A
-    retained context keeps the memory it takes. Virtual devices have none.
-    Raises, where the block begins, UsageError for devices that cannot be read or are not there, DeviceFault where a GPU
-    cannot be used, DoesNotFit where it has no memory left for a context.
+    Use it as `with peergrid.hold("cuda:0,1") as devices:` and pass `devices=devices` to each run. devices: as in
+    `Simulation`. Without it a run creates the primary context of each of its GPUs, and the last run that uses a context
+    destroys it. A retained context lives, and takes memory, until the block ends, by an error too; the memory and the
+    kernels of each run are freed as usual. Blocks may be nested, overlap and be shared by threads. Virtual devices have
+    no contexts.
+    Raises, at the beginning of the block, UsageError for devices that do not exist, DeviceFault if a GPU cannot be
+    used, DoesNotFit if it has too little memory for a context.
     """
     found = devices if isinstance(devices, Devices) else parse_devices(str(devices))
     if found.kind == "cpu":

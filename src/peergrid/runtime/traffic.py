@@ -20,9 +20,9 @@ class Moved:
 
 @dataclass(slots=True)
 class Traffic:
-    """The bytes of each GPU ("cuda:0", …), when the block has ended; until then there are none.
+    """The bytes of each GPU ("cuda:0", …), available when the block has ended.
 
-    missing: why nothing is counted, or ''.
+    missing: the reason if nothing is counted, else ''.
     """
 
     gpus: Mapping[str, Moved] = field(default_factory=dict)
@@ -31,11 +31,12 @@ class Traffic:
 
 @contextmanager
 def traffic(devices: str | Devices = "cuda") -> Iterator[Traffic]:
-    """Count what passes over NVLink: `with peergrid.traffic("cuda:0,1") as found:`, then `found.gpus["cuda:0"].sent`.
+    """Count the bytes that GPUs send and receive over NVLink, by counters of NVML.
 
-    devices: as in `Simulation`. NVML counts in KiB, for all processes together, and what was sent is counted a little
-    later: end the block only when the GPUs have done their work, as they have where a run ends.
-    Raises UsageError for virtual devices, without GPUs, and where the driver gives no counters.
+    Use it as `with peergrid.traffic("cuda:0,1") as counted:`, then read `counted.gpus["cuda:0"].sent`. devices: as in
+    `Simulation`. NVML counts in KiB, for all processes together, and with a short delay: end the block only when the
+    GPUs have finished, as they have at the end of a run.
+    Raises UsageError for virtual devices, without GPUs, and if the driver has no such counters.
     """
     if isinstance(devices, str) and devices.startswith("cuda") and not gpu_count():
         raise UsageError(
@@ -51,7 +52,7 @@ def traffic(devices: str | Devices = "cuda") -> Iterator[Traffic]:
 
 @contextmanager
 def counted(devices: Devices) -> Iterator[Traffic]:
-    """The same where it can be had; else `missing` says why not."""
+    """The same if possible; else `missing` has the reason."""
     if devices.kind == "cpu":
         yield Traffic(missing="virtual devices have no such links; name GPUs, as in 'cuda:0,1'")
         return

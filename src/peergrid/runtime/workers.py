@@ -1,7 +1,7 @@
-"""Threads that work off jobs in the order in which they are given.
+"""Threads that run jobs in the order of submission.
 
-The pools of `concurrent.futures` refuse jobs once the main thread has ended, though other threads of a program go on,
-and a program ends only when all that was given to them is done.
+The pools of `concurrent.futures` refuse jobs once the main thread has ended, even if other threads continue, and a
+program ends only when all their jobs are done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Job = tuple[Future[Any], Callable[[], Any]]
 
 @dataclass(frozen=True)
 class _Line:
-    """Jobs not begun, the threads that take them, and what each is doing: all that threads know of their `Workers`."""
+    """The waiting jobs, the threads that take them, and the job of each: the state that threads share with their
+    `Workers`.
+    """
 
     jobs: SimpleQueue[Job | None] = field(default_factory=SimpleQueue)
     threads: list[threading.Thread] = field(default_factory=list)
@@ -86,7 +88,7 @@ class Workers:
         return future
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what is being done."""
+        """Begin no more jobs, and wait for the running ones."""
         with self._giving:
             self._closed = True
         self._line.end()

@@ -1,4 +1,4 @@
-"""The step as data: operations, the strategies that arrange them, and what can be proved about them."""
+"""The step as data: operations, the strategies that order them, and proofs about them."""
 
 from peergrid.schedule.build import Options, ResolvedOptions, Schedule, build, layout, one_iteration
 from peergrid.schedule.layout import Halo, Layout

@@ -25,7 +25,7 @@ Reads = Callable[[Problem, str, Box, int], tuple[Box, ...]]
 class Access:
     """Cells read or written; `level` counts from the start of the iteration.
 
-    previous: whether the operation reads them as they were a step before the level that it names.
+    previous: whether the operation reads their values one step before its level.
     """
 
     buffer: Buffer
@@ -37,12 +37,14 @@ class Access:
 
 @remembered(1 << 14)
 def declared(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """The readable cells: the box that the footprint of the steps gives, without a star's corners for one step."""
+    """The cells that an operation may read: the box of the footprint, for one step of a star stencil without
+    corners.
+    """
     return read_boxes(problem, name, box, steps)
 
 
 def accesses(layout: Layout, op: Op, reads: Reads = declared) -> tuple[Access, ...]:
-    """The accesses of an operation to state fields, reads first; operations that only order have none."""
+    """The accesses of an operation to state fields, reads first; none for operations that only order others."""
     if isinstance(op, Compute):
         return (*_read(layout, op, reads), *_written(layout.problem, op))
     if isinstance(op, Reduce):
@@ -58,7 +60,9 @@ def _moved(op: Transfer) -> Iterator[Access]:
 
 
 def _read(layout: Layout, op: Compute, reads: Reads) -> Iterator[Access]:
-    """Of a field that is written anew, own cells are declared, too: a norm compares them with the new ones."""
+    """A field that is written without being read is declared as read on its own cells, too, as a norm compares old and
+    new values.
+    """
     renewed = renewed_fields(layout.problem) if reads is declared else frozenset()
     for name in layout.problem.state:
         boxes = reads(layout.problem, name, op.box, op.steps)

@@ -1,4 +1,4 @@
-"""The declared accesses of some schedules' operations, worked out once for all the programs made of them."""
+"""The declared accesses of some schedules' operations, computed once for all programs of these operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BufferBoxes = tuple[tuple[Buffer, Box], ...]
 
 @dataclass(frozen=True, eq=False)
 class CellSets:
-    """The cells that are read, as they are or as they were a step before, and those that are written."""
+    """The cells that are read, at the level or one step before it, and those that are written."""
 
     reads: Cells
     previous: Cells
@@ -34,10 +34,10 @@ class CellSets:
 
 
 class AccessTable:
-    """The accesses of computations and copies, the cells they stand for, and what they conflict with.
+    """The accesses of computations and copies, their cells, and their conflicts.
 
     use: of every operation by its identity, `id(op)`, under which `accesses`, `conflicts` and `cell_sets` know it.
-    devices: those whose memory is looked at, by default all.
+    devices: those whose memory is checked, by default all.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class AccessTable:
 
     @cached_property
     def conflicts(self) -> tuple[frozenset[Use], ...]:
-        """For every use those that touch one of its cells, one of the two writing it (perhaps itself)."""
+        """For every use the conflicting ones: those that access one of its cells, where one of the two writes it."""
         users: dict[Buffer, dict[Box, _Users]] = {}
         for use, some in enumerate(self.accesses):
             for access in some:
@@ -74,7 +74,7 @@ class AccessTable:
 
     @cached_property
     def out_of_bounds(self) -> frozenset[int]:
-        """The identities of operations that leave memory, or bring cells to where they do not belong."""
+        """The identities of operations that access cells outside memory, or copy cells to wrong places."""
         layout = self.layout
         beyond = {use for use, some in enumerate(self.accesses) if not all(fits(layout, access) for access in some)}
         lost = {key for key, op in self._ops.items() if isinstance(op, Transfer) and not belongs(layout, op)}
@@ -82,12 +82,12 @@ class AccessTable:
 
     @cached_property
     def in_place(self) -> frozenset[Use]:
-        """Those that write where they read."""
+        """The uses that write cells that they read."""
         return frozenset(use for use, some in enumerate(self.accesses) if any(True for _ in clashes(some)))
 
     @cached_property
     def planes(self) -> Planes:
-        """All memory, fine enough for every access, for what devices hold at the start and own at the end."""
+        """All memory in compressed coordinates that resolve every access, and the cells at the start and at the end."""
         used = ((access.buffer, access.box) for some in self.accesses for access in some)
         return Planes.over([*used, *chain.from_iterable(self.allocated), *chain.from_iterable(self.owned)])
 
@@ -110,7 +110,7 @@ class AccessTable:
 
     @cached_property
     def owned(self) -> tuple[BufferBoxes, BufferBoxes]:
-        """The cells that the devices must hold in each slot in the end: those that they own."""
+        """The cells that the devices must have in each slot at the end: those that they own."""
         problem, partition = self.layout.problem, self.layout.partition
         return self._everywhere(lambda device, name: write_box(problem, name, partition.owned(device)))
 

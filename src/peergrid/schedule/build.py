@@ -25,11 +25,12 @@ MOST_REPEATED = 256  # steps after which reductions repeat, for one schedule of 
 class Options:
     """The options of a run; none of them changes the result.
 
-    strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two exchanges (R ghost
-    layers per step's reach); block: steps per pass, at most `depth` (None: all of them in one pass); order: of the
-    halos (left-right, pairwise or all at once); separate: keep the stages of the order apart; route: of halos between
-    GPUs (copy, store or host; None: what suits the strategy), or between processes (mpi, mpi-direct or nccl; None: by
-    address where they can, else mpi).
+    strategy: serial, async, threads, overlap, graph, peer or persistent; depth: steps between two halo exchanges, hence
+    the depth of the ghost cells in steps; block: steps per pass, at most `depth` (None: as many as `depth`); order: of
+    the halos in an exchange (left-right, pairwise or all at once); separate: wait between the stages of that order;
+    route: of halos between GPUs (copy, store or host; None: chosen for the strategy), or between processes (mpi,
+    mpi-direct or nccl; None: by GPU addresses if possible, else mpi).
+    Raises UsageError for names and numbers that are not valid.
     """
 
     strategy: StrategyName = "overlap"
@@ -65,8 +66,8 @@ class Options:
 
 @dataclass(frozen=True)
 class ResolvedOptions:
-    """Options with what a user may want to know about the choice; notes: a sentence each; split: boxes that were chosen
-    with them (None: the usual ones).
+    """Options after defaults, prediction and trial; notes: sentences on the choice; split: the boxes chosen with them
+    (None: the default ones).
     """
 
     options: Options
@@ -78,9 +79,9 @@ class ResolvedOptions:
 class Schedule:
     """The operations that advance every device by `steps` steps, from slot `first` to slot `final`.
 
-    Hosts issue the operations that name them in this order. Ghost cells are valid before and after, so schedules
-    can be carried out one after another; levels and flag values count from the start of each. `due` are the reductions
-    that it makes, in order of their levels.
+    Hosts issue the operations that name them in this order. Ghost cells are valid before and after, so that schedules
+    can follow one another; levels and flag values count from the start of each. due: the reductions that it makes, in
+    order of their levels.
     """
 
     options: Options
@@ -93,7 +94,7 @@ class Schedule:
 
 
 def is_whole(value: object) -> bool:
-    """True for a whole number of Python's or NumPy's; truth values are none."""
+    """True for a whole number of Python or NumPy, but not for truth values."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
@@ -122,7 +123,7 @@ def build(plan: Layout, options: Options, steps: int, first: int = 0, start: int
 
 
 def repeated(problem: Problem) -> int | None:
-    """The steps after which the problem's reductions repeat; None where these are too many for one schedule."""
+    """The period, in steps, of the problem's reductions; None if it is too long for one schedule."""
     every = lcm(*(one.every for one in problem.reductions))
     return every if every <= MOST_REPEATED else None
 

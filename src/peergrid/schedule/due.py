@@ -1,4 +1,4 @@
-"""The check that every reduction that is due is made, of every cell once, by its owner, and no other."""
+"""The check that every due reduction is made, of every cell once, by its owner, and no other reduction."""
 
 from __future__ import annotations
 

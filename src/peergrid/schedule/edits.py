@@ -1,4 +1,4 @@
-"""Random edits of schedules, beyond the mutants: what is accepted of them has to be right."""
+"""Random edits of schedules, beyond the mutants; edited schedules that the proof accepts have to be right."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def swapped(ops: Ops, number: int, chance: Random) -> None:
 
 
 def doubled(ops: Ops, number: int, chance: Random) -> None:
-    """An operation is there once more, anywhere."""
+    """An operation is repeated anywhere."""
     ops.insert(chance.randrange(len(ops) + 1), ops[number])
 
 
 def moved(ops: Ops, number: int, chance: Random) -> None:
-    """An operation is elsewhere."""
+    """An operation is moved."""
     op = ops.pop(number)
     ops.insert(chance.randrange(len(ops) + 1), op)
 
@@ -81,7 +81,7 @@ def requeued(ops: Ops, number: int, chance: Random) -> None:
 
 
 def rehosted(ops: Ops, number: int, chance: Random) -> None:
-    """Another host issues an operation, perhaps one that is not there yet."""
+    """Another host issues an operation, perhaps a new one."""
     _put(ops, number, host=chance.randrange(3))
 
 

@@ -1,7 +1,7 @@
-"""The order in which halos travel: which copies may go at the same time.
+"""The order of halos in an exchange: which copies may run at the same time.
 
-On a shared bus two copies in opposite directions get in each other's way, or two into one device; the orders below
-are the classical answers, `all` is the one for a switch that connects every pair.
+On a shared bus two copies in opposite directions slow each other down, as do two into one device; the first orders
+avoid that, and `all` is for a switch that connects every pair.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The happens-before order of a program: operations that end before others begin, whatever the timing.
+"""The happens-before order of a program: which operations end before others begin, for any timing.
 
-The operations are carried out symbolically: a host issues as soon as it may, a queue runs its head as soon as it may.
-Nothing that may happen is ever taken back (queues are first-in first-out, flags only grow, a wait is bound to its
-record when it is issued), so whatever can run in some execution runs in this one, and what gets stuck here is stuck in
-all. On the way each operation gathers, as the bits of an integer, everything that must be over before it.
+The operations are executed symbolically: a host issues as soon as it can, a queue runs its first operation as soon as
+it can. Possible progress is never lost (queues are first-in first-out, flags only grow, a wait is bound to its record
+when it is issued), so an operation that can run in some execution runs in this one, and one that is stuck here is stuck
+in all. On the way each operation gathers, as the bits of an integer, everything that must be over before it.
 
-Where an order would depend on which of two hosts is quicker, it is an error rather than an order.
+An order that depends on which of two hosts is quicker is a fault.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Order:
 
     bits: of each, its place as a power of two, growing along the list;
     before: of each, the sum of the bits of everything that is over before it begins (bits of issues included);
-    unrecorded: waits for events that were never recorded, which wait for nothing.
+    unrecorded: waits for events that were never recorded, which have no effect.
     """
 
     done: tuple[Placed, ...]
@@ -55,7 +55,7 @@ class Order:
 
     @property
     def accessing(self) -> Order:
-        """The order of the operations alone that read or write fields."""
+        """The order of those operations that read or write fields."""
         chosen = [isinstance(placed.op, Touching) for placed in self.done]
         done, bits, before = compress(self.done, chosen), compress(self.bits, chosen), compress(self.before, chosen)
         return Order(tuple(done), tuple(bits), tuple(before), self.faults, self.unrecorded)
@@ -91,9 +91,9 @@ def stuck(program: Iterable[Placed]) -> tuple[Fault, ...]:
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """An operation on its way: the bit of its issue and what was over then, the bit of its end and what is over then.
+    """An operation in progress: the bits of its issue and of its end, and the operations that are over then.
 
-    arrived: at a barrier, who is there and what each of them knows.
+    arrived: at a barrier, the participants that have arrived, with the operations over for each.
     """
 
     placed: Placed
@@ -112,7 +112,7 @@ class _Node:
 class _Walk:
     """The symbolic execution. Issues and ends are numbered with one bit each, in the order in which they happen.
 
-    counting: else all have the same bit, which says who goes on, and no orders.
+    counting: with a bit each; else one bit serves all, which finds deadlocks but no order.
     """
 
     def __init__(self, *, counting: bool = True) -> None:
@@ -132,7 +132,7 @@ class _Walk:
         self.unrecorded: list[Placed] = []
 
     def add(self, placed: Placed) -> None:
-        """One more operation at the end of its hosts' programs."""
+        """Add an operation at the end of its hosts' programs."""
         node = _Node(placed)
         for host in hosts_of(placed.op):
             self.hosts.setdefault(host, deque()).append(node)
@@ -144,7 +144,7 @@ class _Walk:
             self.knows.setdefault(queue, 0)
 
     def advance(self) -> bool:
-        """Let everybody go as far as they can once; whether anybody went at all."""
+        """Let all hosts and queues run as far as they can; returns whether any did."""
         moved = False
         for host, program in self.hosts.items():
             while program and self._host_goes(host, program[0]):
@@ -157,14 +157,14 @@ class _Walk:
         return moved
 
     def lost(self) -> Iterable[Fault]:
-        """One fault for every tag of which more is sent than received."""
+        """One fault for every tag with more messages sent than received."""
         for tag, sent in self.sent.items():
             if len(sent) > len(self.received.get(tag, ())):
                 message = f"Lost message: nobody receives {sent[len(self.received.get(tag, ()))].placed}."
                 yield Fault("message", message, (sent[-1].op,))
 
     def stuck(self) -> Iterable[Fault]:
-        """One fault for everybody who did not come to the end."""
+        """One fault for every host and queue that did not reach the end."""
         for actor, line in (*self.hosts.items(), *self.queues.items()):
             if line:
                 name = f"host {actor}" if isinstance(actor, int) else f"queue {actor}"
@@ -196,7 +196,7 @@ class _Walk:
         self.queues[queue].append(node)
 
     def _bind(self, node: _Node, op: Op) -> None:
-        """Tie a wait to its record; both must be ordered by the hosts that issue them."""
+        """Bind a wait to its record; the hosts that issue them must order both."""
         if isinstance(op, Record):
             earlier = self.records.setdefault(op.event, [])
             for other in (*earlier[-1:], *self.waits.pop(op.event, ())):
@@ -257,19 +257,19 @@ class _Walk:
         line.append(node)
 
     def _in_order(self, line: list[_Node], node: _Node) -> None:
-        """One more message of a tag; what is sent or received before it must surely be so."""
+        """Add a message of a tag; its order after the previous one must be certain."""
         if line and not node.after & line[-1].bit:
             self._unordered("a tag is used by", line[-1], node)
         line.append(node)
 
     def _match(self, sent: _Node, received: _Node) -> None:
-        """The check that what is received is what was sent."""
+        """Check that the received message is the one that was sent."""
         if not same_message(sent.placed, received.placed):
             message = f"Wrong message: {received.placed} takes {sent.placed}."
             self._fault("message", message, sent.op, received.op)
 
     def _first_raise(self, flag: Flag, value: int) -> _Node | None:
-        """The signal that is surely over once the flag is seen at `value`: flags grow one signal at a time."""
+        """The signal that is certainly over once the flag has `value`, as flags grow one signal at a time."""
         return next((node for node in self.raises.get(flag, ()) if node.placed.value >= value), None)
 
     def _sync(self, host: int, node: _Node, op: Sync) -> bool:
@@ -287,7 +287,7 @@ class _Walk:
         return True
 
     def _meet(self, actor: Queue | int, node: _Node, party: tuple[Queue, ...] | tuple[int, ...]) -> bool:
-        """Arrive at a barrier; whether the actor may leave it."""
+        """Arrive at a barrier; returns whether the actor may leave it."""
         node.arrived.setdefault(actor, self.knows[actor])
         if not node.bit:
             if len(node.arrived) < len(party):

@@ -49,7 +49,7 @@ class Layout:
         return self.partition.devices
 
     def compute_box(self, device: int, growth: Growth) -> Box:
-        """The owned box grown, without what lies beyond the grid's edges."""
+        """The owned box grown, without cells beyond the grid's edges."""
         return self.problem.grid.clip(growth.apply(self.partition.owned(device)))
 
     def ghosted(self, device: int, name: str) -> Box:
@@ -83,13 +83,13 @@ class Layout:
 
     @cached_property
     def exchanged(self) -> tuple[Halo, ...]:
-        """The pieces beyond the sides that the partition made, each from the device that owns it."""
+        """The pieces that other devices own."""
         return tuple(halo for d in range(self.devices) for name in self.problem.state for halo in self._owned(d, name))
 
     @cached_property
     def wrapped(self) -> tuple[Halo, ...]:
-        """The pieces across periodic edges of axes that no device splits: each device copies its own cells, and ghost
-        cells that the exchange filled.
+        """The pieces across periodic edges of axes that are not split: each device copies them from its own cells, and
+        from ghost cells that the exchange filled.
         """
         return tuple(
             halo for d in range(self.devices) for name in self.problem.state for halo in self._repeated(d, name)
@@ -116,14 +116,14 @@ class Layout:
                     yield from reduced_boxes(self.problem, one, alias, self.partition.owned(device))
 
     def _owned(self, device: int, name: str) -> Iterator[Halo]:
-        """The ghost cells between neighbours, along axes that no device splits as far as the grid."""
+        """The ghost cells between neighbours, clipped to the grid along axes that are not split."""
         for ghost in self._unwrapped(device, name) - self.partition.owned(device):
             for source in self.partition.owners(ghost):
                 yield from self._images(name, source, self.partition.owned(source), device, ghost)
 
     def _repeated(self, device: int, name: str) -> Iterator[Halo]:
-        """The ghost cells across periodic edges of axes that no device splits, as far as they are read: of others those
-        that they are copied from need not have arrived.
+        """The ghost cells across periodic edges of axes that are not split, as far as they are read; the sources of
+        others need not have arrived.
         """
         known = self._unwrapped(device, name)
         ghosts = list[Box]()
@@ -152,7 +152,7 @@ class Layout:
         return (*read_boxes(self.problem, name, first, self.blocks[0]), *self._reduced(device, name))
 
     def _unwrapped(self, device: int, name: str) -> Box:
-        """The owned box and its ghost cells, along axes that no device splits as far as the grid."""
+        """The owned box and its ghost cells, clipped to the grid along axes that are not split."""
         box = self.ghosted(device, name)
         for axis, whole in enumerate(self._whole):
             if whole:
@@ -160,7 +160,7 @@ class Layout:
         return box
 
     def wrap(self, boxes: Iterable[Box]) -> tuple[Box, ...]:
-        """The cells of some boxes with those beyond periodic edges of axes that no device splits at the other end, as
+        """The cells of some boxes, those beyond periodic edges of axes that are not split moved to the other end, as
         boxes that do not overlap.
         """
         found: tuple[Box, ...] = ()
@@ -178,7 +178,7 @@ class Layout:
 
     @cached_property
     def _whole(self) -> tuple[bool, ...]:
-        """The periodic axes that no device splits."""
+        """The periodic axes that are not split."""
         spans = zip(self.problem.grid.periodic, self.partition.parts, strict=True)
         return tuple(periodic and parts == 1 for periodic, parts in spans)
 
@@ -197,9 +197,7 @@ def _wrapped(box: Box, axis: int, cells: int) -> Iterator[Box]:
 
 
 def growths(problem: Problem, blocks: tuple[int, ...]) -> tuple[Growth, ...]:
-    """The growth of the owned box in each pass of an exchange interval with which the passes after it find what
-    they read.
-    """
+    """The growth of the owned box in each pass of an exchange interval that the reads of later passes need."""
     growth = Growth.none(problem.grid.ndim)
     found = [growth]
     for steps in reversed(blocks[1:]):

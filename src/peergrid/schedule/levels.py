@@ -1,4 +1,4 @@
-"""Does every read find the time level that the mathematics asks for, on every cell?
+"""The check that every read finds the time level that it needs, on every cell.
 
 The operations are replayed in one of their possible orders; without races every other order gives the same. The level
 of each cell is kept in the compressed coordinates of `planes`.
@@ -25,7 +25,8 @@ NOTHING = -1
 
 
 def stale_reads(order: Order, table: AccessTable, first: int, final: int, steps: int) -> Iterator[Fault]:
-    """Every read that does not find its level; at the end each device must own level `steps` in slot `final`.
+    """Every read that does not find its level; at the end the cells of each device must have level `steps` in slot
+    `final`.
 
     order: of computations and copies alone; first: the slot in which all cells, ghost cells included, start at level 0.
     """

@@ -1,4 +1,4 @@
-"""Faults as people read them: one line for each distinct conflict, with the order that would mend it."""
+"""Faults as text: one line for each distinct conflict, with the order that would mend it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _line(fault: Fault, more: int) -> str:
 
 
 def _mended(fault: Fault) -> str:
-    """A sentence that says how to mend a fault; nothing where the message says so."""
+    """A sentence on how to mend a fault; '' if the message has it already."""
     if fault.kind == "stale read" and fault.ops:
         return " What brings that level, a computation or a copy, has to be there, and to be ordered before."
     if fault.kind != "race" or len(fault.ops) < 2:

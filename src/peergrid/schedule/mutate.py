@@ -1,4 +1,4 @@
-"""Schedules with one thing wrong: what a proof has to reject if it is worth anything."""
+"""Mutants: schedules with one fault, which a proof has to reject."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Mutant:
 
 
 def mutants(schedule: Schedule, per_kind: int | None = None) -> Iterator[Mutant]:
-    """Every schedule that differs in one change, kind by kind; or of each kind so many, spread over the list."""
+    """Every schedule with one change, kind by kind; or `per_kind` of each kind, spread over the list."""
     found: dict[str, list[_Edit]] = {}
     for edit in (*_replaced(schedule), *_swapped(schedule)):
         found.setdefault(f"{edit.change} {type(schedule.ops[edit.number]).__name__}", []).append(edit)
@@ -61,7 +61,7 @@ def mutants(schedule: Schedule, per_kind: int | None = None) -> Iterator[Mutant]
 
 @dataclass(frozen=True)
 class _Edit:
-    """A change of the operation of a number. parts: what stands in the place of which operations."""
+    """A change of the operation of a number. parts: the operations that replace others."""
 
     change: Change
     number: int

@@ -1,12 +1,12 @@
-"""The operations a schedule is made of, as frozen data.
+"""The operations of schedules, as frozen data.
 
-Hosts issue operations in order. A queue (CUDA: a stream) carries out what was issued to it in order; different queues
-run at the same time unless something orders them: an event recorded in one queue and waited for in another, a flag
-set and awaited in memory, a barrier, or a host that waits before it issues more.
+Hosts issue operations in order. A queue (CUDA: a stream) runs its operations in the order of issue; different queues
+run at the same time unless something orders them: an event recorded in one queue and waited for in another, a flag set
+and awaited in memory, a barrier, or a host that waits before it issues more.
 
-Ownership follows CUDA's rules, and an operation that breaks them cannot be made: a kernel goes to a queue of the
-device that is current, an event is recorded into a queue of its own device; copies may be issued to any queue, and
-any queue or host may wait for any event.
+Ownership follows CUDA's rules, and constructors refuse operations that break them: a kernel goes to a queue of the
+device that is current, an event is recorded into a queue of its own device; copies may be issued to any queue, and any
+queue or host may wait for any event.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Carrier = Literal["mpi", "mpi-direct", "nccl"]
 
 
 def _check_device(device: int) -> None:
-    """A negative number would be another name for the memory of a device counted from the last."""
+    """Refuse negative numbers, which Python would count from the last device."""
     if device < 0:
         raise UsageError(f"Devices are numbered from 0, got {device}.")
 
 
 def _check_value(value: int, least: int) -> None:
-    """A flag is 0 at the start; who awaits that within a schedule waits for the iterations before."""
+    """A flag is 0 at the start; a wait for 0 within a schedule waits for earlier iterations."""
     if value < least:
         raise UsageError(f"A flag is set to 1 or more, and awaited at 0 or more, got {value}.")
 
@@ -107,8 +107,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class WrappedCompute(Compute):
-    """A computation that reads across periodic edges of axes that no device splits by itself: it finds the cells at the
-    other end of the axis, and needs no ghost cells there.
+    """A computation that reads across periodic edges of axes that are not split: it reads the cells at the other end of
+    the axis, and needs no ghost cells there.
     """
 
 
@@ -156,7 +156,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Copy(Transfer):
-    """The whole of a transfer, from memory to memory."""
+    """A complete transfer, from memory to memory."""
 
     route: Route = "copy"
 
@@ -165,8 +165,8 @@ class Copy(Transfer):
 class Send(Transfer):
     """The first half of a transfer between processes: the source's cells leave as a message.
 
-    Messages of one tag go from one device to another, and arrive in the order in which they were sent; the queue goes
-    on when the cells have been read, and no more than `IN_FLIGHT` messages of a tag are on their way.
+    Messages of one tag go from one device to another, and arrive in the order in which they were sent; the queue
+    continues when the cells have been read, and no more than `IN_FLIGHT` messages of a tag are on their way.
     """
 
     tag: int
@@ -212,7 +212,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The queue goes on only after the event, as last recorded before this operation was issued."""
+    """The queue continues only after the event, as last recorded before this operation was issued."""
 
     host: int
     queue: Queue
@@ -234,7 +234,7 @@ class SignalOp:
 
 @dataclass(frozen=True, slots=True)
 class SignalWait:
-    """The queue goes on only when the flag, which lies on its own device, has reached `value`; 0: what it reached in
+    """The queue continues only when the flag, which is on its own device, has reached `value`; 0: its value after
     earlier iterations.
     """
 
@@ -254,7 +254,7 @@ class SignalWait:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """The host issues no more until the queue is drained, or the event has happened; any device's will do."""
+    """The host issues no more until a queue is empty, or an event has happened, of any device."""
 
     host: int
     target: Queue | Event
@@ -269,7 +269,7 @@ class HostBarrier:
 
 @dataclass(frozen=True, slots=True)
 class DeviceBarrier:
-    """The queues go on only when all of them are here, and what each did before is visible to all."""
+    """The queues continue only when all of them have arrived, and the earlier work of each is visible to all."""
 
     queues: tuple[Queue, ...]
     hosts: tuple[int, ...]
@@ -302,7 +302,7 @@ def queues_of(op: Op) -> tuple[Queue, ...]:
 
 
 def access_key(op: Touching) -> Hashable:
-    """The parts of an operation that decide which memory it reads and writes."""
+    """The fields of an operation that determine which memory it reads and writes."""
     if isinstance(op, Compute):
         return type(op), op.device, op.box, op.steps, op.source, op.target
     if isinstance(op, Reduce):
@@ -339,7 +339,7 @@ def describe(op: Op) -> str:
 
 
 def _check_message(op: Send | Receive, device: int) -> None:
-    """A process works on its own devices: cells leave in a queue of the source, and arrive in one of the target."""
+    """Check that a message is sent in a queue of its source, or received in one of its target."""
     if op.queue.device != device:
         raise UsageError(
             f"{type(op).__name__} of device {device} belongs in one of its queues, not in '{op.queue}' of another."

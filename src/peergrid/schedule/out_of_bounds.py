@@ -1,4 +1,6 @@
-"""Operations that no order can make right: they leave a device's memory, or bring cells to where they do not belong."""
+"""Operations that are wrong in any order: they access cells outside a device's memory, or copy cells to wrong
+places.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def outside(layout: Layout, placed: Placed, some: tuple[Access, ...]) -> Iterato
 
 
 def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
-    """A copy must bring cells to where they belong: to themselves, or around a periodic edge."""
+    """Copies whose target cells are neither the source cells nor their images across a periodic edge."""
     op = placed.op
     if isinstance(op, Transfer) and not belongs(layout, op):
         message = f"Stale read: {placed} needs the cells {op.target_box} of '{op.field}', it brings {op.source_box}."
@@ -33,13 +35,13 @@ def misplaced(layout: Layout, placed: Placed) -> Iterator[Fault]:
 
 
 def fits(layout: Layout, access: Access) -> bool:
-    """True where the device has memory for an access."""
+    """True if the device has memory for an access."""
     device, name, slot = access.buffer
     return 0 <= device < layout.devices and slot in (0, 1) and layout.local(device, name).covers(access.box)
 
 
 def belongs(layout: Layout, op: Transfer) -> bool:
-    """True where a copy brings cells to themselves, or around a periodic edge."""
+    """True if the target cells of a copy are the source cells, or their images across a periodic edge."""
     grid = layout.problem.grid
     moves = (t - s for s, t in zip(op.source_box.lo, op.target_box.lo, strict=True))
     axes = zip(moves, grid.shape, grid.periodic, strict=True)

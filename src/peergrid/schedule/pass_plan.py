@@ -25,7 +25,7 @@ class Due:
 class Pass:
     """Every device advances its box, grown by `growth`, by `steps` steps; `closing` passes end in an exchange.
 
-    Behind that come the reductions of the names in `due`.
+    After that come the reductions of the names in `due`.
     """
 
     level: int
@@ -39,8 +39,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassPlan:
-    """The passes of a schedule, the stages of its exchange, and what each device then copies across periodic edges of
-    its own; `separate` asks for order between the stages.
+    """The passes of a schedule, the stages of its exchange, and the copies of each device across its own periodic edges
+    after that; separate: the stages run one after another.
     """
 
     layout: Layout
@@ -66,20 +66,20 @@ class PassPlan:
 
     @property
     def multi_pass(self) -> bool:
-        """True where an exchange interval has several passes, so that earlier ones write ghost cells too."""
+        """True if an exchange interval has several passes, so that earlier ones write ghost cells too."""
         return len(self.layout.blocks) > 1
 
     def divided(self, device: int) -> bool:
-        """True where a device computes its interior beside others: cells that are waited for, or earlier passes."""
+        """True if a device computes its interior separately: from its boundary region, or from earlier passes."""
         inner = self.interior[device]
         return not inner.empty and (self.multi_pass or inner != self.layout.partition.owned(device))
 
     @cached_property
     def interior(self) -> tuple[Box, ...]:
-        """For each device the part of its box that needs no cell of another device and that no other waits for.
+        """For each device the part of its box that needs no cells of others, and that no other device needs.
 
-        With one step per pass, cells at the grid's edges that keep their value go with the boundary region: the
-        interior is all of one kind then, and one kernel's.
+        With one step per pass, cells at the grid's edges that keep their value are part of the boundary region, so that
+        one kernel serves the interior.
         """
         accessing: list[list[Halo]] = [[] for _ in self.devices]
         for halo in self.layout.exchanged:
@@ -147,8 +147,7 @@ def due(problem: Problem, start: int | None, steps: int) -> tuple[Due, ...]:
 
 def passes_of(layout: Layout, block: int, steps: int, slot: int, reductions: Sequence[Due] = ()) -> Iterator[Pass]:
     """The passes of `steps` steps in exchange intervals of the layout's depth; those that end where reductions are due,
-    and the last, may be shorter. A reduction that asks for values before the step is preceded by an exchange interval
-    of one step.
+    and the last, may be shorter. A reduction of values before the step is preceded by an exchange interval of one step.
     """
     level, ends = 0, _ends(layout.problem, steps, reductions)
     names: dict[int, tuple[str, ...]] = {}
@@ -196,7 +195,7 @@ def _interior(layout: Layout, device: int, halos: list[Halo]) -> Box:
 
 
 def _aligned(box: Box, owned: Box, align: Index) -> Box:
-    """The box without what lies beyond multiples of `align`, save where it ends with the owned box."""
+    """The box cut to multiples of `align`, except where it ends with the owned box."""
     for axis, unit in enumerate(align):
         lo, hi = box.lo[axis], box.hi[axis]
         lo = lo if lo == owned.lo[axis] else -(-lo // unit) * unit

@@ -1,6 +1,6 @@
-"""Memory in compressed coordinates: the cells between the edges of all boxes that occur are one cell each.
+"""Memory in compressed coordinates: cells that no edge of any box separates are one cell.
 
-Every place (a device's field in one slot) is a plane of such cells, and all planes lie in one flat array.
+Every buffer (a field of a device in one slot) is a plane of such cells, and all planes are in one flat array.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """One place: the cuts along each axis, and where its cells start in the flat array."""
+    """One buffer: the cuts along each axis, and the position of its first cell in the flat array."""
 
     cuts: tuple[tuple[int, ...], ...]
     offset: int
@@ -38,7 +38,7 @@ class Plane:
         return flat + self.offset
 
     def box(self, cell: int) -> Box:
-        """The cells of the grid that one cell of the plane stands for."""
+        """The cells of the grid that one cell of the plane represents."""
         index = np.unravel_index(cell - self.offset, self.shape)
         spans = [(cuts[int(i)], cuts[int(i) + 1]) for cuts, i in zip(self.cuts, index, strict=True)]
         return Box(tuple(a for a, _ in spans), tuple(b for _, b in spans))
@@ -50,14 +50,14 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """All planes; size: how many cells they have together."""
+    """All planes; size: their total number of cells."""
 
     planes: Mapping[Buffer, Plane]
     size: int
 
     @classmethod
     def over(cls, boxes: Iterable[tuple[Buffer, Box]]) -> Planes:
-        """Planes fine enough for all these boxes."""
+        """Planes that resolve all these boxes."""
         edges: dict[Buffer, tuple[set[int], ...]] = {}
         for buffer, box in boxes:
             lines = edges.setdefault(buffer, tuple(set() for _ in box.lo))

@@ -1,4 +1,4 @@
-"""The proof that a run makes of each schedule before it carries it out, remembered with the problem."""
+"""The proof of each schedule before a run executes it, cached with the problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 3  # conflicts in a message
 
 
 def require_right(layout: Layout, schedule: Schedule) -> None:
-    """Raise CheckFailed, with a line for each distinct conflict, where a schedule cannot be proved right."""
+    """Raise CheckFailed, with a line for each distinct fault, if a schedule cannot be proved right."""
     found = _conflicts(layout.problem, layout.partition, layout.blocks, layout.align, schedule)
     if found:
         more = [f"and {len(found) - SHOWN} more conflicts"] if len(found) > SHOWN else []

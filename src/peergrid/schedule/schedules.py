@@ -1,4 +1,4 @@
-"""The schedules that carry a run from a step on: whole iterations, and the rest."""
+"""The schedules of a run from a step on: whole iterations, and the rest."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Schedules:
         self._made: dict[tuple[object, ...], Schedule] = {}
 
     def through(self, steps: int, step: int, slot: int) -> list[tuple[Schedule, int]]:
-        """Those that advance by so many steps from a step and a slot on, with repetitions: periods, and the rest.
+        """The schedules that advance by `steps` steps from a step and a slot on, with their repetitions: periods, and
+        the rest.
 
-        A period begins where reductions repeat; where they are due too far apart for one schedule, the steps up to each
-        of them are such a run.
+        A period begins where reductions repeat; if they are too far apart for one schedule, the steps up to each of
+        them are split in this way.
         """
         found: list[tuple[Schedule, int]] = []
         every, end = repeated(self._layout.problem), step + steps

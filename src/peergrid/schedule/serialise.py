@@ -1,4 +1,4 @@
-"""Schedules to JSON and back, and their hash. Only the types of a closed table are ever made: no name is imported."""
+"""Schedules to JSON and back, and their hash. Only types of a fixed table are created; nothing is imported by name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def to_json(schedule: Schedule) -> str:
 
 
 def from_json(text: str) -> Schedule:
-    """The schedule that `to_json` wrote. Raises UsageError where the text is anything else."""
+    """The schedule that `to_json` wrote. Raises UsageError for any other text."""
     try:
         found = json.loads(text)
     except ValueError as error:

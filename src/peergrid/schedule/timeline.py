@@ -1,4 +1,4 @@
-"""The times of operations on queues: spans, their Chrome/Perfetto trace, and the communication left over.
+"""The times of operations on queues: spans, their Chrome/Perfetto trace, and the exposed communication.
 
 Spans are measured by an executor or predicted; this module only arranges them. Perfetto (https://ui.perfetto.dev) and
 chrome://tracing read the result: a process per device, a thread per queue, times in microseconds.
@@ -26,7 +26,7 @@ class Span:
 def chrome(ops: Sequence[Op], spans: Iterable[Span], named: str = "", first: int = 0) -> dict[str, Any]:
     """The trace in Chrome's format: a JSON object with `traceEvents`.
 
-    named: what stands behind the names of devices; first: the number of the process of device 0.
+    named: a suffix for the names of devices; first: the number of the process of device 0.
     """
     spans = tuple(spans)
     queues = sorted({span.queue for span in spans})
@@ -42,7 +42,7 @@ def chrome(ops: Sequence[Op], spans: Iterable[Span], named: str = "", first: int
 
 
 def exposed_communication(ops: Sequence[Op], spans: Iterable[Span]) -> float:
-    """The share of the whole time in which the busiest device computed nothing; 0 where nothing was computed."""
+    """The share of the whole time in which the busiest device computed nothing; 0 if nothing was computed."""
     spans = tuple(spans)
     computing = [span for span in spans if isinstance(ops[span.op], Compute)]
     if not computing:
@@ -55,7 +55,7 @@ def exposed_communication(ops: Sequence[Op], spans: Iterable[Span]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Seconds of computing boundary regions and interiors, and of copies, each on the device where it takes longest."""
+    """Seconds of boundary regions, interiors and copies, each on the device where it takes longest."""
 
     boundary: float
     interior: float
@@ -63,7 +63,7 @@ class Split:
 
 
 def split(ops: Sequence[Op], spans: Iterable[Span]) -> Split:
-    """The times of the parts, whatever they hide behind; kernels that exchange by themselves only compute."""
+    """The times of the parts, overlapped or not; fused kernels count as computation."""
     found: dict[str, dict[int, float]] = {"boundary": {}, "interior": {}, "exchange": {}}
     for span in spans:
         op = ops[span.op]
@@ -75,7 +75,7 @@ def split(ops: Sequence[Op], spans: Iterable[Span]) -> Split:
 
 
 def _covered(spans: Iterable[Span]) -> float:
-    """The time that spans cover together, what overlaps counted once."""
+    """The time covered by spans, overlaps counted once."""
     total, reached = 0.0, float("-inf")
     for span in sorted(spans, key=lambda s: s.start):
         total += max(0.0, span.end - max(span.start, reached))
@@ -97,7 +97,7 @@ def _event(op: Op, span: Span, process: int, thread: int) -> dict[str, Any]:
 
 
 def _name(op: Op) -> str:
-    """Short enough for a bar in the picture."""
+    """The name of an operation, short enough for a bar of the timeline."""
     match op:
         case Compute():
             return f"steps {op.level}→{op.level + op.steps}"

@@ -1,4 +1,4 @@
-"""Schedules carried out one after another, as one list with levels and flag values counted from the very start."""
+"""Schedules one after another, as one list with levels and flag values counted from the start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peergrid.schedule.ops import Flag, Op, Receive, Send, SignalOp, SignalWait,
 
 
 class Placed(NamedTuple):
-    """One operation of one iteration; base: the level at which that starts; flags: what the flags stood at."""
+    """One operation of one iteration; base: the level at its start; flags: the values of the flags at its start."""
 
     op: Op
     iteration: int
@@ -39,7 +39,7 @@ def unroll(iterations: Iterable[Schedule]) -> Iterator[Placed]:
 
 
 def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
-    """The values of the flags after a schedule: they count on from iteration to iteration."""
+    """The values of the flags after a schedule; they grow from iteration to iteration."""
     spans = flag_spans(schedule.ops)
     return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
 

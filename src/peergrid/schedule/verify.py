@@ -1,10 +1,10 @@
-"""The proof that a schedule is right, from its list of operations alone.
+"""The proof that a schedule is right, from its operations alone.
 
 Two iterations of a schedule that ends in the slot it starts from stand for any number of them: every iteration issues
 the same operations, so what is ordered within an iteration and from one iteration to the next is ordered in all later
 ones too (more waits find a record there, never fewer), accesses further apart are ordered through the copies of
-themselves in between, and each iteration starts from the levels that the iteration before was shown to leave. What
-follows an iteration also checks its ghost cells: whoever reads them needs them at the right level.
+themselves in between, and each iteration starts from the levels that the iteration before was shown to leave. The
+iteration after it also checks its ghost cells, which it needs at the right level.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Proof:
 
 
 def program(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
-    """The iterations that have to be looked at so that a schedule is proved for good, however often it is repeated.
+    """The iterations to check so that a schedule is proved for any number of repetitions.
 
     A schedule that ends in the slot it starts from is followed by itself, any other by one exchange interval of its
     strategy.
@@ -52,8 +52,8 @@ def program(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
 def prove(layout: Layout, iterations: Sequence[Schedule], reads: Reads = declared) -> Proof:
     """Look for races, stale reads, deadlocks, undetermined orders and accesses outside a device's memory.
 
-    iterations: carried out one after another, with nothing in between that waits for anything;
-    reads: which cells a kernel reads, by default all that its footprint allows it to.
+    iterations: executed one after another without waits in between; reads: the cells that a kernel reads, by default
+    its whole footprint.
     """
     ops = sum(len(schedule.ops) for schedule in iterations)
     return Proof(ops, tuple(objections(iterations, AccessTable(layout, iterations, reads))))
@@ -77,7 +77,7 @@ def objections(iterations: Sequence[Schedule], table: AccessTable) -> Iterator[F
 
 
 def require(proof: Proof) -> None:
-    """Raise CheckFailed with the first reason to reject a schedule, if there is one."""
+    """Raise CheckFailed with the first fault, if there is one."""
     if proof.faults:
         more = f" ({len(proof.faults) - 1} more faults)" if len(proof.faults) > 1 else ""
         raise CheckFailed(f"{proof.faults[0]}{more}")

@@ -1,4 +1,4 @@
-"""Schedules of many devices, proved by what repeats: windows of neighbours, one of each kind.
+"""The proof of schedules for many devices, by windows of neighbouring devices, one of each kind.
 
 A window has the operations of a device and of those near it. What it orders, the whole schedule orders, too: leaving
 out other devices only takes away operations that others wait for. Every access to a device's memory is by a device in
@@ -6,7 +6,7 @@ its window, so a window that is free of races and of stale reads for its device 
 device; a stale value that an outer device would read shows in the window of that device. Two windows are of one kind
 where all operations, and the cells that they access, are equal but for the numbers of devices and a translation.
 
-That everybody comes to the end is shown for the whole schedule.
+The absence of deadlocks is shown for the whole schedule.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Window:
 def objections_by_window(
     layout: Layout, iterations: Sequence[Schedule], windows: Iterable[Window] | None = None
 ) -> Iterator[Fault]:
-    """The faults of schedules carried out one after another, from one window of each kind and from the whole.
+    """The faults of schedules executed one after another, from one window of each kind and from the whole.
 
-    windows: one of each kind, where they are known.
+    windows: one of each kind, if known.
     """
     yield from stuck(unroll(iterations))
     for schedule in {id(one): one for one in iterations}.values():
@@ -210,7 +210,7 @@ class _Parts:
         return tuple(found)
 
     def _described(self, op: Op) -> _Description:
-        """The description of an operation of the schedule, or of one that a window has a part of; found once."""
+        """The description of an operation of the schedule, or of its part in a window; computed once."""
         if id(op) not in self._known:
             form = _Form(self.origins[next(iter(devices_of(op)), 0)])
             shape = form.of(op), tuple(map(form.of, accesses(self.layout, op, declared)))
@@ -236,7 +236,9 @@ class _Description(NamedTuple):
 
 
 class _Form:
-    """The form of an operation, with its boxes seen from a cell; what it names is left out and noted."""
+    """The form of an operation, with its boxes relative to a cell; its devices, hosts, events and flags are listed
+    separately.
+    """
 
     def __init__(self, origin: Index) -> None:
         self._origin = origin
@@ -276,7 +278,7 @@ class _Form:
 
 
 class _Names:
-    """Numbers in place of what a window calls its devices, hosts, events and flags."""
+    """Numbers in place of the devices, hosts, events and flags of a window."""
 
     def __init__(self, devices: Sequence[int]) -> None:
         self._devices = {device: place for place, device in enumerate(devices)}
@@ -293,7 +295,7 @@ class _Names:
 
 
 def _seen_from(origin: Index, box: Box) -> Hashable:
-    """A box without its place on the grid; one without cells is like any other."""
+    """A box relative to a cell; all empty boxes are equal."""
     if box.empty:
         return None
     lo = tuple([a - o for a, o in zip(box.lo, origin, strict=True)])

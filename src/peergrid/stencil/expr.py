@@ -34,13 +34,13 @@ LONGEST_SHOWN = 4000  # characters of an expression that is shown in full
 
 
 class Expr(metaclass=Interned):
-    """Base of every node; the operators build larger expressions."""
+    """A value of a stencil, recorded as an expression tree; operators combine expressions to larger ones."""
 
     __slots__ = ("__weakref__",)
 
     @property
     def label(self) -> tuple[object, ...]:
-        """The arguments that tell a node from others of its class with the same operands; they come first."""
+        """The arguments, before the operands, that distinguish nodes of one class with the same operands."""
         return ()
 
     @property
@@ -320,7 +320,7 @@ def shown(value: object) -> str:
 
 
 def where(condition: Expr, a: Number, b: Number) -> Expr:
-    """`a` where `condition` holds, `b` elsewhere."""
+    """`a` in cells where `condition` holds, `b` in the others."""
     return Where(_condition(condition), as_expr(a), as_expr(b))
 
 
@@ -340,22 +340,22 @@ def sqrt(a: Number) -> Expr:
 
 
 def exp(a: Number) -> Expr:
-    """e to the power of a value; errs by less than one unit in the last place, as do the next functions."""
+    """e to the power of `a`; the error is below one unit in the last place, as for `log`, `sin`, `cos` and `tanh`."""
     return Function("exp", as_expr(a))
 
 
 def log(a: Number) -> Expr:
-    """The natural logarithm: -inf of 0, NaN of numbers below it."""
+    """The natural logarithm; -inf for 0, NaN for negative numbers."""
     return Function("log", as_expr(a))
 
 
 def sin(a: Number) -> Expr:
-    """The sine of an angle in radians, of at most 1,608 in single precision, 1,647,099 in double; NaN beyond."""
+    """The sine of an angle in radians; NaN for angles beyond 1,608 in single precision, 1,647,099 in double."""
     return Function("sin", as_expr(a))
 
 
 def cos(a: Number) -> Expr:
-    """The cosine of an angle in radians, of at most 1,608 in single precision, 1,647,099 in double; NaN beyond."""
+    """The cosine of an angle in radians; NaN for angles beyond 1,608 in single precision, 1,647,099 in double."""
     return Function("cos", as_expr(a))
 
 

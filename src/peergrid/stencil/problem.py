@@ -68,7 +68,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Stage:
-    """Updates made together, on boxes that do not overlap where they write one field. Other cells keep their value."""
+    """Updates made together; those of one field are on boxes that do not overlap. Other cells keep their value."""
 
     updates: tuple[Update, ...]
 
@@ -93,7 +93,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Receiver:
-    """Records one field, by its name, at one cell, by its index, after every step; `name` is its key in `traces`."""
+    """Records the value of `field` in `cell`, an index of the grid, after every step; `name` is its key in `traces`."""
 
     name: str
     field: str
@@ -111,7 +111,7 @@ class Problem:
     """A grid, its fields and signals, the stages of one step, receivers and reductions: what is computed, not where.
 
     A field that some stage writes is a *state* field; the others are *coefficients* and never change.
-    The boxes of the updates are cut to the cells where every read can be answered (see `Grid`).
+    Updates are cut to the cells in which all their reads lie within the grid and the fields (see `Grid`).
     """
 
     grid: Grid
@@ -129,10 +129,10 @@ class Problem:
         receivers: Iterable[Receiver] | Receiver = (),
         reductions: Iterable[Reduction] | Reduction = (),
     ) -> Problem:
-        """The problem whose step is these stages in this order; a lone update is a stage of its own.
+        """The problem whose step consists of these stages, in this order; an update alone is a stage of its own.
 
-        Raises UsageError where names clash, grids differ, an update reads or writes outside a confined field, or reads
-        so far along a fixed axis that it would change no cell; the same for reductions.
+        Raises UsageError if names clash, grids differ, or an update or reduction reads or writes outside a confined
+        field, or reads so far along a fixed axis that no cell is left.
         """
         ordered = list(stages) if isinstance(stages, Iterable) else [stages]
         for part in ordered:
@@ -248,7 +248,7 @@ def _same(one: Field | Signal, two: Field | Signal) -> bool:
 def _check_grids(fields: Iterable[Field], grid: Grid) -> None:
     for one in fields:
         if one.grid != grid:
-            raise UsageError(f"All fields of a problem share one grid; '{one.name}' lives on {one.grid}.")
+            raise UsageError(f"All fields of a problem share one grid; '{one.name}' is on {one.grid}.")
 
 
 def _check_earlier(fields: Mapping[str, Field]) -> None:

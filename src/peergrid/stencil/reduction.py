@@ -28,8 +28,8 @@ NORM = "norm of the change"
 class Reduction:
     """The values of an expression on a box reduced to one number after every step at a multiple of `every`.
 
-    name: its key in the results; previous: those of the fields read that stand for the value before the step and are
-    no field of their own, such as 'u.prev' of 'u'. `fields` and `params` are what the expression names.
+    name: its key in the results; previous: the names among the fields that mean the value before the step, such as
+    'u.prev' of 'u', and are no fields of their own; fields, params: those that the expression names.
     """
 
     name: str

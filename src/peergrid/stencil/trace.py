@@ -71,7 +71,7 @@ class _StandIn:
 class Cell(_StandIn):
     """The type of a stencil's parameter for a field.
 
-    Indexing gives reads, `next` takes the new value, `prev` is the value one step before.
+    Indexing reads the field, `next` is assigned the new value, `prev` is the value one step earlier.
     """
 
     described: Field
@@ -282,8 +282,9 @@ def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
 def stencil(function: Callable[..., None]) -> Stencil:
     """Decorator: a function of one cell becomes a stencil.
 
-    Inside, `u[i, j]` reads field `u` at an offset from the cell, `u.next[0, 0] = ...` gives its new value,
-    `u.prev[0, 0]` is its value one step earlier (equal to the first values at step 0), `s.now` the signal's sample.
+    Inside, `u[i, j]` reads field `u` at an offset from the cell, `u.next[0, 0] = ...` assigns the cell's new value,
+    `u.prev[0, 0]` is the value one step earlier (at step 0 the first values, or `prev` of `Grid.field`), and `s.now` is
+    the sample of signal `s`. The function is called once, to record its expressions; it is not run for each cell.
     """
     return Stencil(function)
 

@@ -1,7 +1,6 @@
-"""From stencils to the stages of a step: each stage in disjoint boxes, the absorber confined to its own.
+"""From stencils to the stages of a step: each stage on disjoint boxes, with the absorber confined to its sides.
 
-The interior pays nothing for the absorber: its update is the plain one, and the absorber's memory exists on the sides
-alone.
+The absorber costs the interior nothing: its update there is the plain one, and its fields exist on the sides alone.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class StageCuts:
     memory: tuple[Mapping[End, Memory], Mapping[End, Memory]]
 
     def boxes(self) -> Iterator[tuple[Box, Memory, Memory]]:
-        """Every box with the memory that its update takes along x and along y; none in the interior."""
+        """Every box with the fields of the absorber along x and along y; None in the interior."""
         for x, y in product(*self.spans):
             box = Box((x.lo, y.lo), (x.hi, y.hi))
             yield box, self.memory[0].get(x.end, ()), self.memory[1].get(y.end, ())
@@ -90,7 +89,7 @@ def magnetic_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tu
 
 
 def electric_spans(cells: int, periodic: bool, absorbing: tuple[int, int]) -> tuple[AxisSpan, ...]:
-    """The spans of Ez. On the outer nodes of an axis that is not periodic it stays zero, as at a conductor."""
+    """The spans of Ez. It stays zero on the outer nodes of an axis that is not periodic, as at a conductor."""
     if periodic:
         return (AxisSpan(0, cells),)
     low, high = absorbing
@@ -132,7 +131,7 @@ def electric_stage(f: Fields, k: Coefficients, cut: StageCuts) -> Stage:
 def _memory(
     frame: Frame, axis: int, spans: tuple[tuple[AxisSpan, ...], tuple[AxisSpan, ...]], half: bool
 ) -> dict[End, Memory]:
-    """The absorber's memory along one axis, one field for each end, on that end's cells alone."""
+    """The absorber's fields along one axis, one for each end, on the cells of that end."""
     across = spans[1 - axis]
     profiles = _profiles(frame, axis, half) if any(span.end for span in spans[axis]) else ()
     memory: dict[End, Memory] = {}

@@ -44,7 +44,9 @@ UNIT_NAMES = {"Ez": "V/m", "Hx": "A/m", "Hy": "A/m"}
 
 @dataclass(frozen=True)
 class Emitter:
-    """A source as placed; a plane wave has the position of its sheet along one axis and the middle along the other."""
+    """A source on the grid; a plane wave has the position of its sheet along one axis and the middle along the
+    other.
+    """
 
     kind: str
     cell: Index
@@ -53,9 +55,9 @@ class Emitter:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A problem with what its results need to be understood; a `BuiltModel` of `models.model`.
+    """A problem with the data needed to interpret its results; a `BuiltModel` of `models.model`.
 
-    dt: seconds; units: what one unit of each stored field is in V/m or A/m; warnings: sentences for the user.
+    dt: seconds; units: the value of one unit of each stored field in V/m or A/m; warnings: sentences for the user.
     """
 
     model: RadarModel
@@ -98,7 +100,7 @@ class Built:
 
     @property
     def trace_start(self) -> float:
-        """Of Ez; values of Hx and Hy are those of half a step before."""
+        """The start of Ez; values of Hx and Hy are those of half a step before."""
         return self.dt
 
     @property
@@ -119,7 +121,7 @@ class Built:
 
 
 def build(model: RadarModel) -> Built:
-    """The problem of a model. Raises UsageError where the model cannot mean anything (see `check`)."""
+    """The problem of a model. Raises UsageError if the model is not valid (see `check`)."""
     check(model)
     geometry = place(model)
     grid = Grid(geometry.nodes, tuple(_boundary(wraps) for wraps in model.periodic), model.grid.dtype)
@@ -223,7 +225,7 @@ def _source_position(model: RadarModel, source: LineSource | PlaneWave) -> Point
 
 
 def _node(geometry: Geometry, position: Point) -> Index:
-    """The nearest node, half way the lower one, as in gprMax; across a periodic edge, its image."""
+    """The nearest node, the lower one half way between two, as in gprMax; across a periodic edge, its image."""
     nearest = (ceil(p / step - 0.5) for p, step in zip(position, geometry.spacing, strict=True))
     return tuple(n % extent for n, extent in zip(nearest, geometry.nodes, strict=True))
 

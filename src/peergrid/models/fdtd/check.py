@@ -50,7 +50,7 @@ def check_window(model: RadarModel, dt: float) -> None:
 
 
 def suggestion(got: str, known: Sequence[str]) -> str:
-    """'did you mean ...?' where something known is close, else what is known."""
+    """'did you mean ...?' if a known name is close, else the known names."""
     close = get_close_matches(got, known, n=1)
     return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(repr(k) for k in known)}."
 
@@ -219,7 +219,7 @@ def _check_output(model: RadarModel) -> None:
 
 
 def _check_survey(model: RadarModel) -> None:
-    """Every trace has to be a model that can be run."""
+    """Check that every trace is a valid model."""
     if model.survey is None:
         return
     for number, trace in enumerate(traces(model), start=1):
@@ -237,7 +237,7 @@ def _check_distinct(values: Sequence[str], path: str) -> None:
 
 
 def _check_inside(model: RadarModel, position: Point, path: str, margin: int = 0) -> None:
-    """A node of the grid; with a margin, none of a conducting wall."""
+    """Check that a position is a node of the grid; margin: and not on a conducting wall."""
     for value, step, count, wraps in zip(position, model.grid.spacings, model.cells, model.periodic, strict=True):
         edge = 0 if wraps else margin
         if not edge <= round(value / step) <= count - edge or abs(value) > 1e9:

@@ -18,7 +18,7 @@ ROWS = 64  # of nodes at once: what is worked out on the way stays in the cache
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Yee's scheme as numbers, or as fields where the geometry asks for it (see `yee`).
+    """The coefficients of Yee's scheme as numbers, or as fields if they vary (see `yee`).
 
     ca, cb: Ez ← ca Ez + cb curl; ch_x, ch_y: the factors of Hx and Hy; lossy: whether ca differs from 1 anywhere.
     """
@@ -31,7 +31,8 @@ class Coefficients:
 
 
 def coefficients(grid: Grid, geometry: Geometry, dt: float) -> Coefficients:
-    """The coefficients of every node. Only what varies becomes a field, so that the rest costs no memory traffic.
+    """The coefficients of every node. Only coefficients that vary become fields, so that the others cost no memory
+    traffic.
 
     At a node, permittivity and conductivity are the means of the four cells around it (Ez lies along all their
     interfaces); on the edges between two cells the inverse permeability is the mean of both (H crosses there).

@@ -1,4 +1,4 @@
-"""Is the grid fine enough? Waves on a grid run slower the fewer cells there are to a wavelength."""
+"""A check of the grid's resolution: waves on a grid run slower with fewer cells per wavelength."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def resolution(model: RadarModel, geometry: Geometry) -> Resolution:
 
 
 def judge(found: Resolution, model: RadarModel) -> tuple[str, ...]:
-    """The warnings a resolution deserves. Raises UsageError below 5 cells per wavelength unless the model allows it."""
+    """The warnings about a resolution. Raises UsageError below 5 cells per wavelength unless the model allows it."""
     if found.cells >= ADVISED:
         return ()
     advised = max(model.grid.spacings) * found.cells / ADVISED

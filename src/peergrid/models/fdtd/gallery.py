@@ -1,4 +1,4 @@
-"""All the pictures that a model's output section asks for, in one folder."""
+"""All pictures that the output section of a model requests, in one folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PICTURED = re.compile(r"snapshot-(Ez|Hx|Hy)-\d{6,}\.(png|pdf|svg)")
 def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots: Path | None) -> tuple[Path, ...]:
     """Draw the model, the receivers, a snapshot of each quarter of the run, and the animation; the files written.
 
-    traces: as for `write_results`; snapshots: the file of a finished `SnapshotWriter`, or None.
+    traces: as in `write_results`; snapshots: the file of a finished `SnapshotWriter`, or None.
     """
     made: list[Path] = []
     if built.model.output.pictures:
@@ -47,7 +47,7 @@ def draw_all(folder: Path, built: Built, traces: Mapping[str, Array], snapshots:
 def animation(path: Path, built: Built, snapshots: Path) -> None:
     """The animation of all snapshots of the first field, as .gif or .mp4.
 
-    Raises UsageError where there are none, or MP4 is asked for and imageio-ffmpeg is not installed.
+    Raises UsageError if there are none, and for MP4 without imageio-ffmpeg.
     """
     field, output = built.model.output.fields[0], built.model.output
     marks = [(r.position, 1) for r in built.recorders] + [(e.position, 3) for e in built.emitters]
@@ -62,7 +62,9 @@ def animation(path: Path, built: Built, snapshots: Path) -> None:
 
 
 def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[Path, ...]:
-    """The section of a survey for each receiver, of its first field; of many receivers the first ones alone."""
+    """The section of a survey for each receiver, of its first field; if there are many receivers, only of the first
+    ones.
+    """
     made: list[Path] = []
     row = 0
     for recorder in built.recorders[:MOST_SECTIONS]:

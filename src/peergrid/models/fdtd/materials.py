@@ -1,4 +1,4 @@
-"""Materials, where they are, and the time step that they allow."""
+"""Materials, their map, and the largest stable time step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Geometry:
     """The material of each cell.
 
     cells: index into `materials`, shape (nx, ny), entry [i, j] covers [i, i+1) dx by [j, j+1) dy;
-    spacing: (dx, dy) in metres; periodic: whether each axis closes on itself.
+    spacing: (dx, dy) in metres; periodic: whether each axis is periodic.
     """
 
     cells: CellMap

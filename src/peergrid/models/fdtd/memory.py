@@ -1,4 +1,4 @@
-"""The memory of the host that a run of a model takes, from its description alone: before any of its arrays exists."""
+"""The host memory of a run of a model, computed from its description before any array exists."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLES = 32  # bytes of a source for each step while it is worked out; of a pla
 
 
 def memory(model: RadarModel, *, computing: bool, writing: bool) -> Memory:
-    """The most that a run takes at once; the arguments as of `Model.memory`."""
+    """The peak memory of a run; arguments as in `Model.memory`."""
     nodes, item = prod(n + 1 for n in model.cells), _itemsize(model)
     coefficients = _coefficients(model) * item
     lasting = CELL + coefficients + (int(GHOSTS * (2 * COMPONENTS * item + coefficients)) if computing else 0)
@@ -40,7 +40,7 @@ def memory(model: RadarModel, *, computing: bool, writing: bool) -> Memory:
 
 
 def step_bytes(model: RadarModel) -> int:
-    """Bytes that each step of a run takes: signals of sources, records of receivers."""
+    """Bytes for each step of a run: signals of sources, records of receivers."""
     recorded = sum(len(r.fields) for r in model.receivers)
     recorded += sum(len(array.fields) * array.count for array in model.receiver_arrays)
     waves = sum(2 if isinstance(source, PlaneWave) else 1 for source in model.sources)
@@ -48,7 +48,9 @@ def step_bytes(model: RadarModel) -> int:
 
 
 def most_steps(model: RadarModel) -> int:
-    """The steps of the run; where a time is given at most so many, as in vacuum. Raises UsageError for too many."""
+    """The steps of the run; if a time is given, an upper bound, from the time step in vacuum. Raises UsageError for too
+    many.
+    """
     if model.grid.steps is not None:
         return model.grid.steps
     dx, dy = model.grid.spacings

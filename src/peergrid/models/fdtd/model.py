@@ -1,4 +1,4 @@
-"""A radar model as data: what a model file says, key by key (`docs/model-files.md`)."""
+"""A radar model as data: the keys of a model file (`docs/model-files.md`)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ class LineSource:
 
 @dataclass(frozen=True)
 class PlaneWave:
-    """A plane wave, volts per metre, that sets out at `position` along an axis; what lies behind sees only echoes."""
+    """A plane wave, volts per metre, that starts at `position` along an axis; behind it there are only scattered
+    fields.
+    """
 
     kind: ClassVar[str] = "plane_wave"
     direction: Direction
@@ -174,7 +176,9 @@ class RadarModel:
 
     @property
     def anchors(self) -> tuple[Vector, Vector]:
-        """The first line source, the first receiver, or that of an array; raises UsageError where nothing moves."""
+        """The first line source and the first receiver, single or in an array. Raises UsageError if there is none to
+        move.
+        """
         placed: tuple[Vector, ...] = tuple(s.position for s in self.sources if isinstance(s, LineSource))
         heard: tuple[Vector, ...] = tuple(r.position for r in self.receivers)
         heard += tuple(array.first for array in self.receiver_arrays)
@@ -226,7 +230,7 @@ class RadarModel:
 
     @property
     def absorbing(self) -> tuple[Side, ...]:
-        """The sides that absorb: those asked for, or all that are not periodic."""
+        """The sides with absorbers: those given, or all that are not periodic."""
         if self.absorber.cells == 0:
             return ()
         if self.absorber.sides is not None:

@@ -41,7 +41,7 @@ def picture_snapshot(
 ) -> None:
     """One field over the materials' outlines; values in SI units, at the nodes or every n-th of them.
 
-    limit: the amplitude that colours reach to, by default that of these values.
+    limit: the amplitude of the strongest colour, by default from these values.
     """
     most = robust_limit(values) if limit is None else limit
     with matplotlib.rc_context(STYLE):
@@ -86,7 +86,7 @@ def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver]
 
 
 def places(positions: Array) -> tuple[list[float], str]:
-    """The axis along receivers, shape (n, 2), and its words: x or y of the model, or the distance from the first."""
+    """The axis along receivers, shape (n, 2), and its label: x or y of the model, or the distance from the first."""
     for axis, other, words in ((0, 1, "x (m)"), (1, 0, "y (m)")):
         if np.ptp(positions[:, other]) == 0 and np.all(np.diff(positions[:, axis]) > 0):
             return [float(one) for one in positions[:, axis]], words
@@ -181,7 +181,7 @@ def _mark(axes: Any, built: Built) -> None:
 
 
 def _mark_sheet(axes: Any, wave: PlaneWave, middle: tuple[float, ...], length: float) -> None:
-    """A line where a plane wave enters, and an arrow the way it goes."""
+    """A line where a plane wave enters, and an arrow in its direction."""
     along_x = wave.direction[1] == "x"
     (axes.axvline if along_x else axes.axhline)(wave.position, color="0.0", lw=1.0)
     way = length if wave.direction[0] == "+" else -length

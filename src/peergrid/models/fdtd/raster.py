@@ -23,7 +23,7 @@ def rasterise(
     """The material of each cell, shape `extent`.
 
     background: the index of the material that fills the rest; index: of each material by name.
-    Raises UsageError where a shape covers no cell, or a file of voxels cannot be used.
+    Raises UsageError if a shape covers no cell, or a file of voxels is not valid.
     """
     cells = np.full(extent, background, dtype=np.uint16)
     for number, shape in enumerate(shapes, start=1):
@@ -39,7 +39,7 @@ def rasterise(
 
 
 def _fill(cells: CellMap, spacing: tuple[float, float], shape: Region, material: int) -> bool:
-    """Fill the cells of one shape; whether there were any."""
+    """Fill the cells of one shape; returns whether there were any."""
     windows = [
         slice(*_window(low, high, step, count))
         for low, high, step, count in zip(*shape.bounds, spacing, cells.shape, strict=True)
@@ -53,7 +53,7 @@ def _fill(cells: CellMap, spacing: tuple[float, float], shape: Region, material:
 
 
 def _window(low: float, high: float, step: float, count: int) -> tuple[int, int]:
-    """The cells whose centres may lie between two coordinates, with one to spare on each side."""
+    """The cells whose centres may lie between two coordinates, and one more on each side."""
     first = int(np.floor(np.clip(low / step - 1, 0, count)))
     last = int(np.ceil(np.clip(high / step + 1, 0, count)))
     return first, max(first, last)

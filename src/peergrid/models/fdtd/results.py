@@ -37,8 +37,8 @@ def write_results(
 
     traces: by the names in `built.recorders`, one value per step, as stored by the run; fields: names and
     final values, one after another;
-    about: further attributes of the file, such as devices and digest. Raises UsageError where the file cannot be
-    written; it appears under its name only when complete.
+    about: further attributes of the file, such as devices and digest. Raises UsageError if the file cannot be written;
+    it gets its name only when complete.
     """
     samples = 1 + max((len(trace) for trace in traces.values()), default=0)
     with creating(path) as new:
@@ -88,7 +88,7 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
 
 
 def _even_steps(places: Places) -> tuple[float, float, float]:
-    """The way from the first trace to the next, of the first that moves; nothing where there is one trace, or none."""
+    """The displacement from each trace to the next of the first object that moves; None for fewer than two traces."""
     if len(places) < 2 or not places.shape[1]:
         return 0.0, 0.0, 0.0
     x, y, z = places[1, 0] - places[0, 0]
@@ -112,7 +112,7 @@ def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, s
 
 
 def _add_scales(file: h5py.File, built: Built, samples: int) -> None:
-    """The time of each sample, and where nodes are."""
+    """Add the time of each sample and the positions of nodes as dimension scales."""
     file["time"] = np.arange(samples) * built.dt
     make_scale(file["time"], "s")
     add_axes(file, built.geometry.spacing, built.problem.grid.shape)

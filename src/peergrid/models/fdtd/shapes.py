@@ -123,9 +123,9 @@ class Polygon:
 class Layer:
     """A layer across the whole model from `bottom` to `top` along `axis`, its top rough if asked for.
 
-    roughness: root mean square of the height around `top`, metres; correlation: the distance over which the height
-    loses its memory (Gaussian correlation exp(-(d / correlation)²)); seed: the same seed gives the same surface, at
-    every spacing.
+    roughness: root mean square of the height around `top`, metres; correlation: the correlation length of the height,
+    metres (Gaussian correlation exp(-(d / correlation)²)); seed: the same seed gives the same surface, at every
+    spacing.
     """
 
     kind: ClassVar[str] = "layer"

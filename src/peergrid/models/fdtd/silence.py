@@ -1,4 +1,4 @@
-"""Would the run show anything? Sentences for models whose fields, pulses or snapshots never come."""
+"""Warnings about runs that would show nothing: without sources, too short for the pulse, or without snapshots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from peergrid.models.fdtd.model import RadarModel
 
 
 def silent(model: RadarModel, dt: float, steps: int) -> Iterator[str]:
-    """Warnings about all that a run of so many steps of dt seconds leaves out."""
+    """Warnings about a run of `steps` steps of dt seconds that would show nothing."""
     if not model.sources:
         yield "The model has no source, so that every field stays zero; add a [[source]]."
     duration = steps * dt

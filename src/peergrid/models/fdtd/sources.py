@@ -58,7 +58,7 @@ def drives(frame: Frame, sources: Sequence[Source], nodes: Sequence[Index], step
 
 
 def stages(fields: Fields, found: Drives) -> tuple[list[Stage], list[Stage]]:
-    """The stages that follow the H stage and the Ez stage; none where nothing is driven."""
+    """The stages that follow the H stage and the Ez stage; empty without sources."""
     magnetic = [*_updates(fields.hx, found.hx, "Hx"), *_updates(fields.hy, found.hy, "Hy")]
     electric = _updates(fields.ez, found.ez, "Ez")
     return _staged(magnetic), _staged(electric)
@@ -80,7 +80,7 @@ def _merged(found: Iterable[Drive]) -> list[Drive]:
 
 
 def _staged(updates: Sequence[Update]) -> list[Stage]:
-    """As few stages as keep the updates of each disjoint: almost always one."""
+    """The fewest stages whose updates are disjoint: almost always one."""
     groups: list[list[Update]] = []
     for update in updates:
         disjoint = (g for g in groups if not any(_clash(update, other) for other in g))
@@ -128,8 +128,8 @@ def around(geometry: Geometry, node: Index) -> list[Material]:
 def _plane(frame: Frame, source: PlaneWave, node: Index, steps: int, path: str) -> Drives:
     """Total field ahead of the sheet, scattered field behind it (Taflove and Hagness, section 5.6); no back side.
 
-    The electric sheet adds what the magnetic field half a cell behind it lacks, the magnetic sheet removes what the
-    electric field on it has too much; both follow from the same wave on a line, so that nothing leaks backwards.
+    The electric sheet adds what the magnetic field half a cell behind it lacks, the magnetic sheet removes the excess
+    of the electric field on it; both follow from the same wave on a line, so that nothing leaks backwards.
     """
     axis, ahead = "xy".index(source.direction[1]), source.direction[0] == "+"
     medium = _uniform(frame.geometry, axis, node[axis], path)
@@ -152,7 +152,7 @@ def _plane(frame: Frame, source: PlaneWave, node: Index, steps: int, path: str) 
 def incident(samples: Doubles, gain: float, factor: float) -> tuple[Doubles, Doubles]:
     """A wave on a line by Yee's scheme: E at node 1 at whole steps, H between nodes 0 and 1 at half steps.
 
-    samples: E at node 0 at steps 0, 1, ...; the line is long enough that its far end is never heard.
+    samples: E at node 0 at steps 0, 1, ...; the line is long enough that no echo of its far end arrives.
     Returns two arrays one shorter than `samples`: entry n is E at step n and H at step n + 1/2.
     """
     steps = len(samples) - 1

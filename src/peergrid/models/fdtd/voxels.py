@@ -1,4 +1,4 @@
-"""Arrays of materials from files: looked at before anything is read, and nothing in them is executed or followed."""
+"""Arrays of materials from files: checked before values are read; nothing in them is executed, and no link followed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> 
 
 
 def _checked(found: Any, file: Path, cells: tuple[int, int], path: str) -> Any:
-    """An array, before its values are read. Raises UsageError where it is none of whole numbers that fits the grid."""
+    """Check an array before its values are read. Raises UsageError if it has no whole numbers, or does not fit the
+    grid.
+    """
     if not hasattr(found, "dtype"):
         raise ValueError("an archive of several arrays")
     if len(found.shape) != 2 or found.dtype.kind not in "iu":

@@ -19,7 +19,7 @@ from peergrid.stencil.expr import Expr
 
 
 def _here(coefficient: Any) -> Any:
-    """A coefficient at this cell, whether a field or a number."""
+    """A coefficient at this cell, from a field or a number."""
     return coefficient if isinstance(coefficient, Expr) else coefficient[0, 0]
 
 
@@ -40,7 +40,7 @@ def _behind_y(u: Any) -> Any:
 
 
 def _stretched(difference: Any, psi: Any, inverse_kappa: Any, b: Any, c: Any) -> Any:
-    """The derivative inside the absorber; its memory moves on."""
+    """The derivative inside the absorber; also advances the absorber's memory."""
     memory = b[0, 0] * psi[0, 0] + c[0, 0] * difference
     psi.next[0, 0] = memory
     return inverse_kappa[0, 0] * difference + memory

@@ -1,6 +1,6 @@
 """Seismic waves: acoustic, VTI and TTI media in 2D and 3D, with sources and receivers anywhere (`docs/waves.md`).
 
-Read `stencils` (the updates), `propagator` (from a medium to the stages of a step), `shot` (what goes in and out).
+Read `stencils` (the updates), `propagator` (from a medium to the stages of a step), `shot` (sources and receivers).
 """
 
 from peergrid.models.wave.medium import Medium

@@ -1,4 +1,4 @@
-"""Perfectly matched layers for waves of second order in time, as convolutions; their memories lie in the layers alone.
+"""Perfectly matched layers for waves of second order in time, as convolutions whose fields exist in the layers alone.
 
 Along an axis a second derivative D u becomes (1/s) ∂ ((1/s) ∂ u), s = 1 + σ / (α + iω). With ψ and ζ the memories and
 a, b the numbers of a convolution by recursion,
@@ -45,10 +45,10 @@ Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Driven:
-    """The waves that a second derivative along an axis changes.
+    """The waves that the second derivative of a wave along an axis changes.
 
     wave: that whose derivative it is; waves, factors: those that change, each by the product of some factors with it;
-    flux: the field that has the inner derivative, None where there is none.
+    flux: the field with the inner derivative, or None.
     """
 
     wave: Field
@@ -61,7 +61,7 @@ class Driven:
 class Side:
     """A layer at one end of an axis.
 
-    box: the cells that it changes: its own, and those inwards whose derivatives reach into it; psi, zeta: its memories;
+    box: the cells that it changes: its own, and inner ones whose derivatives extend into it; psi, zeta: its memories;
     nodes, between: a and b on nodes and half a cell ahead of them, along the axis.
     """
 
@@ -107,7 +107,7 @@ def absorbing_tilted(
 ) -> tuple[Stage, list[Stage]]:
     """The stages in layers around tilted axes, before and after that which advances the waves.
 
-    slopes: Gz of the waves, which the first stage changes; factors: of what a wave takes from ψ; first: weights of ∇.
+    slopes: Gz of the waves, which the first stage changes; factors: of the change of a wave by ψ; first: weights of ∇.
     """
     grid, reach = frame.grid, (frame.reach,) * frame.grid.ndim
     inner = frame.changing

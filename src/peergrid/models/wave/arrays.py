@@ -1,8 +1,8 @@
 """Sources and receivers between nodes as stages of a step.
 
-A receiver's value is interpolated along one axis after the other, by small updates on fields of their own: they are
-part of the step, so that the bits are those of any split. They come first in a step, when halos are there anyway: entry
-n of a trace is the value before step n + 1, at time n · dt.
+A receiver's value is interpolated along one axis after the other, by small updates on fields of their own; as part of
+the step they have the same bits under any split. They come first in a step, when halos are there anyway: entry n of a
+trace is the value before step n + 1, at time n · dt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST = 16  # fields of one update
 
 @dataclass(frozen=True)
 class Recording:
-    """The stages that interpolate, and the receivers of what they find; `names`: of the receiver of each point."""
+    """The stages that interpolate, and the receivers of their results; names: of the receiver of each point."""
 
     stages: tuple[Stage, ...]
     receivers: tuple[Receiver, ...]
@@ -109,7 +109,7 @@ def injection(waves: Sequence[Field], gains: Gains, points: Doubles, samples: Do
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """Many point sources whose samples are set from outside before each step: fields that a stage adds to the waves.
+    """Point sources whose samples are set before each step: fields that a stage adds to the waves.
 
     cells: numbers of cells of `box`, one after another; points: the point of each; weights: of each, for each field.
     """
@@ -158,7 +158,7 @@ def reflected(box: Box, weights: Doubles, top: int) -> tuple[Box, Doubles]:
 
 
 def apart(updates: Sequence[Update]) -> list[Stage]:
-    """As few stages as keep updates that overlap apart."""
+    """The fewest stages in which no updates overlap."""
     groups = list[list[Update]]()
     for update in updates:
         group = next((g for g in groups if not any(update.box.overlaps(other.box) for other in g)), None)

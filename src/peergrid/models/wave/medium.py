@@ -1,4 +1,4 @@
-"""The ground as data: parameters of waves at the nodes of a regular grid."""
+"""A medium as data: the parameters of waves at the nodes of a regular grid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Medium:
     or arrays of that shape: velocity along the axis of symmetry, m/s; density, in any unit (None: the same everywhere);
     epsilon, delta: Thomsen's parameters, of which epsilon is nowhere the smaller; tilt: of the axis of symmetry from z,
     azimuth: of its tilt from x towards y, both in radians.
-    Raises UsageError where they cannot be the parameters of a medium.
+    Raises UsageError for parameters that are not valid.
     """
 
     shape: tuple[int, ...]
@@ -58,7 +58,7 @@ class Medium:
 
     @property
     def kind(self) -> MediumKind:
-        """The equations that the parameters ask for."""
+        """The equations for the parameters."""
         if self.tilt is not None or self.azimuth is not None:
             return "tti"
         return "acoustic" if self.epsilon is None and self.delta is None else "vti"
@@ -78,9 +78,9 @@ class Medium:
         return tuple((n - 1) * h for n, h in zip(self.shape, self.spacings, strict=True))
 
     def values(self, name: str) -> Doubles:
-        """A parameter in double precision: an array of the shape, or one of shape () where it is a number.
+        """A parameter in double precision: an array of the medium's shape, or of shape () for a number.
 
-        0 for anisotropy and angles, 1 for a density that was not given.
+        Defaults: 0 for anisotropy and angles, 1 for the density.
         """
         given = getattr(self, name)
         return np.asarray({"density": 1.0}.get(name, 0.0) if given is None else given, dtype=np.float64)

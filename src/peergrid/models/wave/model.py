@@ -1,4 +1,4 @@
-"""A model of seismic waves as data: what a model file says, key by key (`docs/waves.md`)."""
+"""A model of seismic waves as data: the keys of a model file (`docs/waves.md`)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ Parameter = float | ParameterFile
 class GridSpec:
     """The table `[grid]`: extent in metres from the first node to the last, spacing, duration in seconds or steps.
 
-    layer: cells, by default 40 of a sponge, or 10 that match, 20 around tilted axes; order, courant, free_surface,
-    dtype, absorber and time_order: as of `Scheme`.
+    layer: cells, by default 40 of a sponge, or 10 of perfectly matched layers, 20 around tilted axes; order, courant,
+    free_surface, dtype, absorber and time_order: as in `Scheme`.
     """
 
     size: Lengths
@@ -89,7 +89,7 @@ class MediumSpec:
 
 @dataclass(frozen=True)
 class Layer:
-    """The parameters that differ from a depth on, metres; later layers go over earlier ones."""
+    """The parameters that differ from a depth (m) on; later layers replace earlier ones."""
 
     top: NotNegative
     velocity: Finite | None = None
@@ -208,7 +208,7 @@ class WaveModel:
 
     @property
     def anchors(self) -> tuple[Vector, Vector]:
-        """The first source and the first receiver. Raises UsageError where there is none."""
+        """The first source and the first receiver. Raises UsageError if there is none."""
         if not len(self.places):
             raise UsageError("A survey is expected to have a receiver, got none; add a [[receiver]].")
         return self.sources[0].position, tuple(map(float, self.places[0]))
@@ -244,7 +244,7 @@ class WaveModel:
         return Memory(cells, records, self.steps, nodes * item * 2 * states)
 
     def _varies(self, name: str) -> bool:
-        """True where a parameter differs from node to node: from a file, in layers, or about a free surface."""
+        """True if a parameter differs from node to node: from a file, in layers, or at a free surface."""
         given = getattr(self.medium, name)
         layered = any(getattr(layer, name) is not None for layer in self.layers)
         mirrored = self.grid.free_surface and name in ("velocity", "tilt")
@@ -252,7 +252,7 @@ class WaveModel:
 
     @property
     def _layers(self) -> int:
-        """The state fields of layers that match, as fields of the whole grid, rounded up."""
+        """The number of state fields of perfectly matched layers, in fields of the whole grid, rounded up."""
         if self.grid.absorber != "cpml":
             return 0
         cells = 2 * (self.scheme.layer + 2 * self.scheme.order)
@@ -261,7 +261,7 @@ class WaveModel:
 
     def check_results(self) -> None:
         if self.output.segy and find_spec("segyio") is None:
-            raise UsageError(f"output.segy needs the library segyio, which is not here; {extra('seismic')}.")
+            raise UsageError(f"output.segy needs the library segyio, which is not installed; {extra('seismic')}.")
 
     def build(self) -> BuiltWaves:
         from peergrid.models.wave.results import BuiltWaves  # which takes a model
@@ -315,7 +315,7 @@ class WaveModel:
         return values
 
     def _layered(self, name: str, values: Any, depth: Doubles) -> Any:
-        """The values with those of the layers from their tops down."""
+        """The values with those of the layers, each from its top down."""
         layers = [(layer.top, getattr(layer, name)) for layer in self.layers if getattr(layer, name) is not None]
         if not layers:
             return values

@@ -35,7 +35,7 @@ def picture_gather(path: Path, gather: Gather, title: str) -> None:
 
 
 def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str) -> None:
-    """The first receiver's traces of all shots side by side, with gain."""
+    """The traces of the first receiver for all shots side by side, with gain."""
     words, along = distances(traces)
     values = np.stack([gather.traces[0] for gather in gathers])
     section(

@@ -22,7 +22,7 @@ BEHIND, AHEAD = HALF - 1, HALF  # nodes before and after the one at or before a 
 
 @dataclass(frozen=True)
 class Place:
-    """A place along an axis: the node at or before it, and the weights of nodes from `BEHIND` before that one on."""
+    """A position along an axis: the node at or before it, and the weights of nodes from `BEHIND` before that one on."""
 
     node: int
     weights: tuple[float, ...]
@@ -33,7 +33,7 @@ class Place:
 
 
 def place(cells: float) -> Place:
-    """The place so many cells behind node 0."""
+    """The position at a distance from node 0, in cells."""
     node = floor(cells + NEAR)
     off = cells - node
     if abs(off) <= NEAR:
@@ -44,7 +44,7 @@ def place(cells: float) -> Place:
 
 
 def rounded(points: Doubles) -> Doubles:
-    """Points, in cells, as exactly as they are told apart: the same for sources as for receivers."""
+    """Points, in cells, rounded to the precision with which they are distinguished, for sources as for receivers."""
     found: Doubles = np.round(points / NEAR) * NEAR
     return found
 
@@ -77,7 +77,7 @@ class Product:
         return min(nodes), max(nodes) + 1
 
     def layers(self, axis: int) -> tuple[tuple[Place, ...], ...]:
-        """The places along an axis, those that have a node in common apart: the first ones of all nodes, the second…"""
+        """The positions along an axis in groups without common nodes: the first position at each node, the second…"""
         found: list[list[Place]] = []
         for p in self.places[axis]:
             layer = next((layer for layer in found if layer[-1].node < p.node), None)
@@ -99,7 +99,7 @@ class Product:
 
 
 def products(points: Doubles) -> Iterator[Product]:
-    """A set of points, shape (points, axes), in cells, as few products that have every point once."""
+    """A set of points, shape (points, axes), in cells, as few products that together have every point once."""
     yield from _split(points, np.arange(len(points)))
 
 

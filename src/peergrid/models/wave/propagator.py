@@ -1,4 +1,4 @@
-"""The waves of a medium as a problem: fields and stages of one step, and what goes in and comes out."""
+"""The waves of a medium as a problem: fields and stages of one step, sources and receivers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = "time_order is expected to be 2 in a medium with epsilon, delta or angl
 class Propagator:
     """Waves in a medium with a scheme; dt: seconds, by default that of the scheme's Courant factor.
 
-    Raises UsageError where the time step is not stable.
+    Raises UsageError if the time step is not stable.
     """
 
     medium: Medium
@@ -67,7 +67,7 @@ class Propagator:
         """One time step with point sources and receivers.
 
         sources, receivers: positions in metres, shape (points, axes); samples: of each source at times n dt, shape
-        (sources, steps). The source s(t) at x₀ stands for s(t) δ(x - x₀) on the right of the wave equation.
+        (sources, steps). The source s(t) at x₀ is the term s(t) δ(x - x₀) on the right of the wave equation.
         """
         recorded = recording(self.waves, self.frame.cells(receivers, "Receivers")) if len(receivers) else None
         driven: list[Stage] = []
@@ -78,7 +78,7 @@ class Propagator:
         return Problem.of(stages, parts.receivers), parts
 
     def fed(self, sources: Doubles, receivers: Doubles) -> tuple[Problem, Recording, Feed]:
-        """One time step with sources whose samples are set before each step, any number of them, and receivers."""
+        """One time step with any number of sources, whose samples are set before each step, and receivers."""
         given = feed(self.waves, self.gains, self.frame.cells(sources, "Sources"), self.top)
         cells = self.frame.cells(receivers, "Receivers") if len(receivers) else np.zeros((0, self.medium.ndim))
         parts = recording(self.waves, cells)
@@ -86,7 +86,7 @@ class Propagator:
         return Problem.of(stages, parts.receivers), parts, given
 
     def source_cells(self, positions: Doubles) -> Doubles:
-        """Sources on the grid, in cells. Raises UsageError where one is outside, or on the free surface."""
+        """Sources on the grid, in cells. Raises UsageError for one outside, or on the free surface."""
         cells = self.frame.cells(positions, "Sources")
         if self.top and (np.abs(cells[:, -1] - self.top) < 1e-6).any():
             raise UsageError("A source is expected below the free surface, where pressure vanishes; move it down.")
@@ -134,8 +134,8 @@ class Propagator:
         return tuple(self.frame.grid.profile(f"damping.{'xyz'[axis]}", axis, c) for axis, c in enumerate(curves))
 
     def sent(self, samples: Doubles) -> Doubles:
-        """Samples as they go in, shape (sources, steps): with fourth order in time smoothed, as the wave equation's
-        fourth derivative in time acts on sources, too; 0 before the first and after the last.
+        """The samples that are injected, shape (sources, steps): with fourth order in time smoothed, as the wave
+        equation's fourth derivative in time acts on sources, too; 0 before the first and after the last.
         """
         if self.scheme.time_order == 2:
             return samples
@@ -169,7 +169,7 @@ class Propagator:
         return (Stage(tuple(rows)),) if self.top else ()
 
     def _acoustic(self, of: Field, found: Field) -> tuple[Stage, ...]:
-        """A step by the derivatives of a wave; or what stands for one in fourth order, where `found` is no wave."""
+        """A step by the derivatives of a wave or, for fourth order, of the field `found`."""
         (u,), c = self.waves, self._speed
         last = found is u
         factors = ((c,),) if last else ((c, stencils.TWELFTH),)

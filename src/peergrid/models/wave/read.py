@@ -45,7 +45,7 @@ def read(table: Mapping[str, Any]) -> WaveModel:
 
 
 def _check_survey(model: WaveModel) -> None:
-    """Every shot has its sources and receivers in the medium."""
+    """Check that every shot has its sources and receivers in the medium."""
     if model.survey is None:
         return
     for number, shot in enumerate(traces(model), start=1):
@@ -60,7 +60,7 @@ def _check_survey(model: WaveModel) -> None:
 
 
 def _places(model: WaveModel) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The positions and lengths, which have one number for each axis, each with its path."""
+    """The positions and lengths, which need one number for each axis, each with its path."""
     yield "grid.size", model.grid.size
     if isinstance(model.grid.spacing, tuple):
         yield "grid.spacing", model.grid.spacing

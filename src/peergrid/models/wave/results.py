@@ -79,7 +79,7 @@ class BuiltWaves:
         return dict(zip(self.shot.names, places, strict=True))
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """All shots in `gathers.h5`, as SEG-Y where it is asked for, and a section of the first receiver's traces."""
+        """Write all shots to `gathers.h5`, to SEG-Y if requested, and a section of the first receiver's traces."""
         gathers = Gathers(traces, self.dt)
         written = [folder / "gathers.h5"]
         with creating(written[0]) as new:
@@ -112,7 +112,7 @@ class BuiltWaves:
 
 @dataclass(frozen=True)
 class Gathers(Sequence[Gather]):
-    """The gathers of a survey's shots, made of their traces whenever one is asked for."""
+    """The gathers of a survey's shots, made from their traces on access."""
 
     traces: Sequence[Trace]
     dt: float
@@ -212,7 +212,7 @@ def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interva
 
 
 def sampled(traces: Array, dt: float, interval: float) -> Array:
-    """Traces at times `interval` apart in place of dt, seconds, by the sinc that receivers have between nodes."""
+    """Traces resampled from dt to `interval`, seconds, by the windowed sinc that interpolates receivers."""
     count = int((traces.shape[1] - 1) * dt / interval * (1 + 1e-12)) + 1
     wide = np.pad(traces, ((0, 0), (16, 16)))
     found = np.empty((len(traces), count), traces.dtype)

@@ -1,4 +1,4 @@
-"""The discretisation of waves, and the place of the grid of a run around a medium."""
+"""The discretisation of waves, and the grid of a run around a medium."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Scheme:
     """Of space and time.
 
     order: of differences in space, even, 2 to 16; courant: the time step in units of the largest that is stable; layer:
-    cells of absorbing layer on every side, outside the medium; free_surface: none at the top, where pressure is zero at
-    node 0 instead; dtype: of all fields; absorber: a sponge, or layers that match the medium (`absorber`); time_order:
-    2, or 4 in acoustic media.
+    cells of absorbing layer on every side, outside the medium; free_surface: no layer at the top, but zero pressure at
+    node 0; dtype: of all fields; absorber: a sponge, or perfectly matched layers (`absorber`); time_order: 2, or 4 in
+    acoustic media.
     """
 
     order: int = 8
@@ -57,19 +57,19 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The grid of a run: the medium, continued over absorbing layers, and a margin in which nothing changes."""
+    """The grid of a run: the medium, continued over absorbing layers, and a margin that does not change."""
 
     medium: Medium
     scheme: Scheme
 
     @property
     def reach(self) -> int:
-        """Cells that a stage reads to each side."""
+        """The number of cells that a stage reads to each side."""
         return self.scheme.order // 2
 
     @property
     def matched(self) -> bool:
-        """True where there are layers that match."""
+        """True with perfectly matched layers."""
         return self.scheme.absorber == "cpml" and self.scheme.layer > 0
 
     @property
@@ -80,7 +80,7 @@ class Frame:
 
     @property
     def changing(self) -> Box:
-        """The cells around which derivatives stay on the grid."""
+        """The cells whose derivatives read only cells of the grid."""
         return Box((self.reach,) * self.medium.ndim, tuple(n - self.reach for n in self.shape))
 
     @property
@@ -115,9 +115,9 @@ class Frame:
         return min(self.medium.spacings)
 
     def cells(self, points: object, what: str) -> Doubles:
-        """Positions in metres as places on the grid, in cells, shape (points, axes).
+        """Positions in metres as positions on the grid in cells, shape (points, axes).
 
-        Raises UsageError where they are no positions within the medium.
+        Raises UsageError for positions outside the medium.
         """
         ndim, extent = self.medium.ndim, np.array(self.medium.extent)
         found = np.atleast_2d(np.asarray(points, dtype=np.float64))
@@ -132,16 +132,16 @@ class Frame:
         return rounded(found / np.array(self.medium.spacings) + np.array(self.before))
 
     def continued(self, values: Doubles) -> Doubles:
-        """A parameter on the grid: each edge value goes on beyond the edge; numbers stay numbers."""
+        """A parameter on the grid: edge values continue beyond the edges; numbers stay numbers."""
         if not values.ndim:
             return values
         return np.pad(values, tuple(zip(self.before, self.after, strict=True)), mode="edge")
 
     def damping(self, dt: float) -> tuple[Array, ...]:
-        """Along each axis a factor for each cell: 1 in the medium, falling through the layer; none where none damp.
+        """Along each axis a factor for each cell: 1 in the medium, falling through the layer; empty without damping.
 
-        A damping σ = σ₀ s² at relative depth s, with σ₀ such that what comes back has `ECHO` of the wave's amplitude;
-        layers that match damp by half as much, and their memories by the other half.
+        A damping σ = σ₀ s² at relative depth s, with σ₀ such that the echo has `ECHO` of the wave's amplitude;
+        perfectly matched layers damp by half as much, and their convolutions by the other half.
         """
         layer = self.scheme.layer
         if not layer or (self.matched and self.medium.kind != "tti"):
@@ -163,7 +163,7 @@ class Frame:
         return found
 
     def absorbs_before(self, axis: int) -> bool:
-        """True where there is a layer before the first node along an axis."""
+        """True if there is a layer before the first node along an axis."""
         return not (self.scheme.free_surface and axis == self.medium.ndim - 1)
 
     def damped(self, dt: float, box: Box) -> Doubles:

@@ -1,4 +1,4 @@
-"""A shot: sources, what they send, and the receivers that record the waves."""
+"""A shot: sources with their wavelets, and the receivers that record the waves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACCURATE = 0.005
 
 @runtime_checkable
 class Wavelet(Protocol):
-    """The signal of a source: amplitudes at times in seconds, and the highest frequency that matters, Hz."""
+    """The signal of a source: amplitudes at times in seconds, and the highest significant frequency, Hz."""
 
     def sample(self, times: Doubles) -> Doubles: ...
 
@@ -61,7 +61,7 @@ class Gather:
 class Shot:
     """Waves of some sources in a medium; receivers: positions in metres, shape (receivers, axes), anywhere in it.
 
-    Raises UsageError where something lies outside the medium, or the grid is too coarse for the sources.
+    Raises UsageError if a position lies outside the medium, or the grid is too coarse for the sources.
     """
 
     propagator: Propagator
@@ -100,7 +100,7 @@ class Shot:
 
     @cached_property
     def samples(self) -> Doubles:
-        """Samples as each source sends them into each step, shape (sources, steps)."""
+        """The sample of each source in each step, shape (sources, steps)."""
         times = np.arange(self.steps, dtype=np.float64) * self.propagator.dt
         found = np.zeros((len(self.sources), self.steps))
         for row, source in zip(found, self.sources, strict=True):
@@ -118,7 +118,9 @@ class Shot:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about a grid that is coarse for the highest frequency. Raises UsageError below two cells a wave."""
+        """Warnings about a grid that is coarse for the highest frequency. Raises UsageError below two cells per
+        wavelength.
+        """
         wavelets = (source.wavelet for source in self.sources)
         highest = max((w.highest_frequency() for w in wavelets if isinstance(w, Wavelet)), default=0.0)
         return coarse(self.propagator, highest) if highest else ()
@@ -141,7 +143,7 @@ class Shot:
 
 
 def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
-    """Sentences about waves of a frequency (Hz) for which the grid or the time step is coarse."""
+    """Warnings about waves of a frequency (Hz) for which the grid or the time step is coarse."""
     medium, scheme = propagator.medium, propagator.scheme
     velocity, spacing = float(medium.values("velocity").min()), max(medium.spacings)
     cells = velocity / frequency / spacing

@@ -5,8 +5,8 @@ derivative along the axis of symmetry, Hz = -Gzᵀ Gz and H0 = ∇² - Hz,
 
     (1/v²) ∂²p/∂t² = (1 + 2ε) H0 p + √(1 + 2δ) Hz r,    (1/v²) ∂²r/∂t² = √(1 + 2δ) H0 p + Hz r.
 
-Gzᵀ is the exact transpose of the discrete Gz, so that a norm of the waves is conserved however roughly the angles vary.
-In absorbing layers velocities of change are multiplied by the factor d² each step (d = 1 elsewhere).
+Gzᵀ is the exact transpose of the discrete Gz, so that a norm of the waves is conserved for any variation of the angles.
+In absorbing layers the rates of change are multiplied by d² in each step (d = 1 elsewhere).
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def inwards_tilted(p: Any, gp: Any, gr: Any, psi: Any, chi: Any, direction: Any,
 
 
 def _forgotten(memory: Any, kept: Any, value: Any) -> Any:
-    """The share of a value that layers take; its memory, of which a share is kept, moves on."""
+    """The share of a value that layers absorb; also advances its convolution, of which a share is kept."""
     found = kept * (here(memory) + value) - value
     memory.next[(0,) * memory.described.grid.ndim] = found
     return found
@@ -238,7 +238,7 @@ def outwards_tilted(waves: Any, factors: Any, psi: Any, first: Any) -> None:
 
 
 def _convolved(memory: Any, numbers: Any, value: Any) -> Any:
-    """A memory that moves on; numbers: a and b of `absorber`."""
+    """Advance a convolution; numbers: a and b of `absorber`."""
     return here(numbers[1]) * here(memory) + here(numbers[0]) * value
 
 
@@ -259,7 +259,7 @@ def inject(waves: Any, weights: Any, samples: Any) -> None:
 
 @stencil
 def add(waves: Any, fed: Any) -> None:
-    """Add to each wave a field, which is then zero until it is set anew."""
+    """Add a field to each wave, and set the field to zero."""
     for u, f in zip(waves, fed, strict=True):
         at = (0,) * u.described.grid.ndim
         u.next[at] = u[at] + f[at]
@@ -283,7 +283,7 @@ def interpolation(axis: int, behind: int) -> Stencil:
 
 
 def mirror(cells: int) -> Stencil:
-    """The odd continuation of waves above a free surface: what lies 2 · `cells` deeper, with the other sign."""
+    """The odd continuation of waves above a free surface: the value 2 · `cells` deeper, with the opposite sign."""
 
     @stencil
     def mirrored(waves: Any) -> None:

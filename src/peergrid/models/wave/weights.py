@@ -1,4 +1,4 @@
-"""Weights of finite differences of any even order on regular grids, and how accurate they are.
+"""Weights of finite differences of any even order on regular grids, and their accuracy.
 
 Method: Fornberg, Mathematics of Computation 51 (1988) 699.
 """
@@ -64,6 +64,6 @@ def second_symbol(order: int, angle: float) -> float:
 
 
 def slowdown(order: int, cells: float) -> float:
-    """The share by which a wave with so many cells to a wavelength runs too slowly along an axis."""
+    """The share by which a wave with `cells` cells per wavelength runs too slowly along an axis."""
     angle = 2 * pi / cells
     return 1 - sqrt(max(0.0, second_symbol(order, angle))) / angle

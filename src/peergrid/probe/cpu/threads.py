@@ -38,7 +38,7 @@ def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
     """Seconds from the common start of `work(0) … work(n-1)`, thread i on CPU `cpus[i]`, to the last end.
 
     Raises:
-        DeviceFault: a thread reported that it waited in vain, or raised.
+        DeviceFault: a wait of a thread timed out, or a thread raised an error.
     """
     gate = threading.Barrier(len(cpus))
     ends = [0.0] * len(cpus)
@@ -64,24 +64,24 @@ def together(work: Callable[[int], bool], cpus: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The load of the machine by other work: `share` of all its processors, looked at before an experiment."""
+    """The load of the machine by other programs: `share` of all its processors, measured before an experiment."""
 
     share: float
 
     @classmethod
     def now(cls) -> Others:
-        """Look for half a second."""
+        """Measure for half a second."""
         return cls(float(psutil.cpu_percent(interval=0.5)) / 100)
 
     def floor(self, quiet: float) -> float:
-        """The floor of a number that moves by `quiet` between runs while nothing else runs.
+        """The floor of a number that varies by `quiet` between runs on an idle machine.
 
-        Other work may end or double: what is left for us then grows or shrinks by share / (1 - share).
+        Other work may end or double, which changes our part of the machine by share / (1 - share).
         """
         return math.hypot(quiet, self.share / max(1.0 - self.share, 0.2))
 
     def told(self) -> Iterator[Lack]:
-        """Says that the machine was not quiet, where it was not."""
+        """A warning if the machine was not idle."""
         if self.share > 0.1:
             yield Lack(f"narrow intervals: other work took {100 * self.share:.0f} % of the processors")
 
@@ -93,7 +93,9 @@ def pin(*cpus: int) -> None:
 
 
 def on_each_processor(count: int, measure: Callable[[], Measured]) -> list[Measured]:
-    """So many measurements, each with the calling thread on another processor: some are a third slower than others."""
+    """`count` measurements, each with the calling thread on another processor, as some are a third slower than
+    others.
+    """
     before = usable_cpus()
     try:
         return [_on(before[at * len(before) // count], measure) for at in range(count)]

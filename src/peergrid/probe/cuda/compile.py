@@ -40,7 +40,7 @@ def cubin(source: str, architecture: str) -> bytes:
     try:
         from cuda import core
     except ImportError as error:
-        raise DeviceFault(f"Kernels need cuda.core, which is not there: {extra('cuda')}.") from error
+        raise DeviceFault(f"Kernels need cuda.core, which is not installed: {extra('cuda')}.") from error
     if not hasattr(core, "Program"):  # releases before 1.0 kept it in a room of its own
         from cuda.core import experimental as core
     folders = list(headers()) if source in HEADED else None

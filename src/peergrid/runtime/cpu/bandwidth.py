@@ -1,4 +1,4 @@
-"""The bandwidth of this machine's memory: a plain copy by as many threads as will compute."""
+"""The bandwidth of this machine's memory, from a copy by as many threads as compute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = 8 << 20  # the least that is worth the start of threads
 def copy_bandwidth(threads: int, moved: int = 2 * LARGE, samples: int = 3) -> float:
     """Bytes per second, read plus written, of copying one array to another; the median of some samples.
 
-    moved: bytes, read plus written, of what the figure stands beside; a copy moves as many, from 16 to 384 MiB.
+    moved: bytes, read plus written, of the work to compare with; the copy moves as many, within 16 to 384 MiB.
     """
     source = np.ones(min(max(moved // 2, SMALL), LARGE) // 4, dtype=np.float32)
     target = np.empty_like(source)

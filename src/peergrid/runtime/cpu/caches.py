@@ -1,4 +1,4 @@
-"""The bytes of a core's own cache that a kernel may count on."""
+"""The cache of a core that a kernel can use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Virtual devices on CPU threads: one thread works off each queue, hosts issue, nothing shares memory but by copies.
+"""Virtual devices on CPU threads: one thread runs each queue, hosts issue, and data are shared only by copies.
 
-It mirrors CUDA's semantics on purpose, so that a schedule is tested here as it will run on GPUs: issuing never waits,
-queues run on their own, an event binds to its latest record when the wait is issued.
+It mirrors CUDA's semantics on purpose, so that a schedule behaves here as on GPUs: issuing never waits, queues run
+independently, and a wait is bound to the latest record of its event when it is issued.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ CROWD = 8  # virtual devices for each processor, beyond which a run says so
 class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
-    timeout: seconds without any progress before a wait is given up; recorder: told of everything that happens; norms:
-    of a field, added up as it is computed; reductions: how they are made (None: as the reference makes them); devices:
-    those of this process (None: all), mail: what carries messages to and from the others; within: the kernel of passes
-    behind which another one follows at once: its fields `left` need not be in memory then.
+    timeout: seconds without progress until a wait fails; recorder: receives all events; norms: of a field, computed in
+    each pass; reductions: their computation (None: that of the reference); devices: those of this process (None: all);
+    mail: carries messages to and from the others; within: the kernel for passes that another one follows directly,
+    which does not store its fields `left`.
     """
 
     host_seconds: float | None = None
@@ -99,7 +99,7 @@ class ThreadedExecutor:
         self._norms = norms
         self._reductions = reductions or reference_reductions(layout, total_steps)
         mine = range(layout.devices) if devices is None else devices
-        crowded = f"{len(mine)} virtual devices share {cores()} processors; as many devices as processors are faster."
+        crowded = f"{len(mine)} virtual devices share {cores()} processors; one device per processor is faster."
         self.notes = (crowded,) if len(mine) > CROWD * cores() else ()
         self.memories = {device: allocate(layout, device, rotating) for device in mine}
         self._mail = mail or LocalMail()
@@ -122,10 +122,10 @@ class ThreadedExecutor:
                 self.within = None
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
-        """Nothing: kernels come prepared."""
+        """Nothing to do: kernels are compiled already."""
 
     def prepare(self, schedule: Schedule) -> None:
-        """Nothing: kernels come prepared."""
+        """Nothing to do: kernels are compiled already."""
 
     def carried_out(self, schedule: Schedule) -> Schedule:
         return schedule
@@ -161,7 +161,9 @@ class ThreadedExecutor:
         self._waits.settle(_increments(schedule), times)
 
     def merge(self, others: Callable[[object], list[Any]]) -> None:
-        """Put norms and reductions together with those of other processes; others: what they give for what is given."""
+        """Combine norms and reductions with those of other processes; others: a function from this process's parts to
+        all parts.
+        """
         if self._norms is not None:
             for steps in others(self._norms.unfinished()):
                 self._norms.merge(steps)
@@ -190,12 +192,12 @@ class ThreadedExecutor:
         return self._norms.norms(steps)
 
     def busy_seconds(self) -> tuple[float, ...]:
-        """The longest any one queue of each device computed: queues of a device run side by side."""
+        """For each device the computing time of its busiest queue, as queues of a device run concurrently."""
         queues = [[t for q, t in self._busy.items() if q.device == d] for d in range(self.layout.devices)]
         return tuple(max(times, default=0.0) for times in queues)
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
-        """Carry out a schedule once, as `execute` does; when its operations ran."""
+        """Execute a schedule once; the times of its operations."""
         watch, usual = Stopwatch(), self._recorder
         self._recorder = watch
         try:
@@ -205,7 +207,7 @@ class ThreadedExecutor:
         return watch.spans(schedule.ops)
 
     def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
-        """Carry out a schedule as `execute` does; the log of what its hosts and queues did."""
+        """Execute a schedule as `execute` does; the log of its hosts and queues."""
         log, usual = Log(), self._recorder
         self._recorder = log
         try:
@@ -215,7 +217,7 @@ class ThreadedExecutor:
         return Recorded(log)
 
     def close(self) -> None:
-        self._waits.abort(UsageError("The simulation was closed within its steps."))
+        self._waits.abort(UsageError("The simulation was closed while it was stepping; close it after."))
         for inbox in self._inboxes.values():
             inbox.put(None)
         for worker in self._workers:
@@ -233,13 +235,13 @@ class ThreadedExecutor:
             self._workers.append(worker)
 
     def _started(self, thread: threading.Thread) -> bool:
-        """True where a thread began; where the system starts no more of them the run is over."""
+        """True if a thread started; if the system starts no more threads, the run is aborted."""
         if not self._waits.aborted:
             self._guard(partial(_start, thread, self.layout.devices))
         return thread.ident is not None
 
     def _serve(self, inbox: SimpleQueue[Callable[[], object] | None]) -> None:
-        """Work off a queue; after a failure anywhere, pass over what is left."""
+        """Run the operations of a queue; after a failure anywhere, skip the rest."""
         while (job := inbox.get()) is not None:
             if not self._waits.aborted:
                 self._guard(job)
@@ -319,7 +321,7 @@ class ThreadedExecutor:
         return None
 
     def _wait_for(self, op: Wait | Sync, record: tuple[Token, Position] | None) -> Position | None:
-        """Wait for a record, if there ever was one; its place."""
+        """Wait for the record of an event, if there was one; its place in the log."""
         if record is None:
             return None
         self._waits.wait(record[0], op)

@@ -42,7 +42,7 @@ def compile_kernel(
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
     cache_bytes: of the processor cache to plan for, by default the second level of one core; rotate: fields rotate in
-    memory (see `rotating_fields`); left: fields whose values need not be in memory behind a pass.
+    memory (see `rotating_fields`); left: fields whose values need not be stored by a pass.
     """
     planner = partial(tiled_plan, problem, cache_bytes or second_level(), rotate=rotate)
     return CpuKernel(problem, cache, planner, left)
@@ -64,8 +64,8 @@ class _Bound:
 class CpuKernel:
     """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
 
-    planner: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in
-    1D any parts); left: fields whose values need not be in memory behind a pass.
+    planner: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in 1D
+    any parts); left: fields whose values need not be stored by a pass.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class CpuKernel:
         self._driver(*bound.tables, self._scratch(bound.scratch), moved, bound.at_once)
 
     def prepare(self, box: Box, steps: int, recorded: tuple[int, ...] = ()) -> None:
-        """Plan and compile what calls on `box` with `steps` steps need, so that the first of them is not slow."""
+        """Plan and compile the code for passes over `box` with `steps` steps, so that the first one is not slow."""
         self._ready(self._program(box, steps, recorded))
 
     def _bind(self, key: tuple[object, ...], memory: DeviceMemory, part: Pass) -> _Bound:
@@ -124,7 +124,7 @@ class CpuKernel:
             return self._programs[key]
 
     def _ready(self, chosen: DriverTables) -> Table:
-        """The addresses of a program's functions, compiled where they are new."""
+        """The addresses of a program's functions, compiled if new."""
         with self._lock:
             if self._driver is None:
                 self._driver = compile_driver(self._cache)
@@ -143,7 +143,7 @@ class CpuKernel:
 
 
 class _Places:
-    """Rows of the driver's storage table; keeps the arrays that it made alive."""
+    """The rows of the driver's storage table; keeps the arrays of the table alive."""
 
     def __init__(
         self,

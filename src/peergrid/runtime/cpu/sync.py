@@ -1,4 +1,4 @@
-"""Waits of threads, with a watchdog: nobody waits for ever, and whoever gives up says for which operation."""
+"""Waits of threads with a timeout, which reports the operation that is waited for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Token = threading.Event
 
 
 class Barrier:
-    """A place that threads pass together, so many at a time; see `Waits.pass_barrier`."""
+    """A barrier for a number of threads; see `Waits.pass_barrier`."""
 
     def __init__(self, parties: int) -> None:
         self.parties, self.arrived, self.passed = parties, 0, 0
@@ -50,7 +50,7 @@ class Waits:
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """While inside, something moves, however long it takes."""
+        """In the block a computation makes progress, however long it takes."""
         with self._changed:
             self._computing += 1
         try:
@@ -69,7 +69,7 @@ class Waits:
             self._changed.notify_all()
 
     def check(self) -> None:
-        """Raise Aborted where another thread gave up."""
+        """Raise Aborted if another thread failed."""
         if self.aborted:
             raise Aborted
 
@@ -84,7 +84,7 @@ class Waits:
                 self._check(op)
 
     def poll(self, ready: Callable[[], bool], op: Op) -> None:
-        """Ask until the answer is yes: often, but for where each question would keep others from computing."""
+        """Poll until the answer is true, less often if polling would slow down computations."""
         began = time.monotonic()
         with self._noted(op):
             while not ready():
@@ -93,7 +93,7 @@ class Waits:
                 time.sleep(min(waited * SHARE, LONG) if self._computing else PAUSE if waited > SOON else 0)
 
     def pass_barrier(self, barrier: Barrier, op: Op) -> None:
-        """Wait until all parties of a barrier are here."""
+        """Wait until all threads of a barrier have arrived."""
         self.check()
         with self._noted(op), barrier.changed:
             number = barrier.passed
@@ -111,7 +111,7 @@ class Waits:
             self._changed.notify_all()
 
     def await_flag(self, op: SignalWait, value: int) -> int:
-        """Wait until the flag has reached the value; the value found, at least as large."""
+        """Wait until the flag has reached the value; returns the flag's value, which may be larger."""
         settled = self._settled.get(op.flag, 0)
         wanted = settled + value
         with self._noted(op), self._changed:
@@ -121,7 +121,7 @@ class Waits:
             return self._flags.get(op.flag, 0) - settled
 
     def settle(self, increments: dict[Flag, int], times: int) -> None:
-        """After a schedule ran `times` times: later values count from here."""
+        """After `times` iterations of a schedule, let later flag values count from here."""
         for flag, count in increments.items():
             self._settled[flag] = self._settled.get(flag, 0) + count * times
 
@@ -133,7 +133,7 @@ class Waits:
 
     @contextmanager
     def _noted(self, op: Op | None) -> Iterator[None]:
-        """While inside, the thread is known to wait for the operation."""
+        """In the block the thread is registered as waiting for the operation."""
         me = threading.get_ident()
         if op is not None:
             self._waiting[me] = (time.monotonic(), op)
@@ -143,7 +143,7 @@ class Waits:
             self._waiting.pop(me, None)
 
     def _fault(self) -> DeviceFault:
-        """Blame the wait that began first: the later ones wait for it."""
+        """The error of the wait that began first, on which later ones depend."""
         _, op = min(self._waiting.values(), key=lambda entry: entry[0])
         return DeviceFault(
             f"Nothing moved for {self._timeout:g} s: '{describe(op)}' is still waiting; "

@@ -235,7 +235,7 @@ class _Replay:
         elif isinstance(op, Wait) or (isinstance(op, Sync) and isinstance(op.target, Event)):
             if saw != self.bound.get(position):
                 self.fault(
-                    "undetermined", f"{placed} was let go by another record than the one it is bound to.", placed
+                    "undetermined", f"{placed} was released by another record than the one it waits for.", placed
                 )
             self._join_end(row, saw, placed)
         elif isinstance(op, Sync):
@@ -258,7 +258,7 @@ class _Replay:
             return
         raised = self.signals.get(flag, [])
         if saw not in raised or self.placed[saw].value < placed.value:
-            self.fault("undetermined", f"{placed} went on though nobody had raised the flag so far.", placed)
+            self.fault("undetermined", f"{placed} went on though nobody had set the flag so far.", placed)
             return
         surely = next(position for position in raised if self.placed[position].value >= placed.value)
         self._join(row, *self.started[surely].values())

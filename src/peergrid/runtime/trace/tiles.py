@@ -168,7 +168,7 @@ class _Classes:
                 return self.met(device, number)
             case DeviceBarrier():
                 return self.ended(device, number)
-        raise ValueError(f"Kernels that exchange by themselves do not carry out {describe(op)}.")
+        raise ValueError(f"Fused kernels have no operation {describe(op)}.")
 
     def computed(self, op: Compute, device: int, number: int) -> Span | None:
         begins, ends = (

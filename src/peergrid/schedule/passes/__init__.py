@@ -1,6 +1,6 @@
-"""Lowering as a chain of pure passes, schedule → schedule: what the last of them leaves is what GPUs carry out.
+"""Lowering as a chain of pure passes, schedule → schedule; GPUs execute the last result.
 
-Each result is a schedule like any other, with declared reads, writes and orders, so that both checkers hold it.
+Each result is a schedule like any other, with declared reads, writes and orders, so that both checkers can check it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from peergrid.schedule.ops import HostBarrier, Op, Sync, hosts_of, queues_of
 
 @dataclass(frozen=True)
 class LoweringPass:
-    """One step of a lowering; name: a few words that say what it does."""
+    """One step of a lowering; name: a short description."""
 
     name: str
     apply: Callable[[Layout, Schedule], Schedule]
@@ -32,7 +32,7 @@ def apply_passes(layout: Layout, schedule: Schedule, chain: Chain) -> Schedule:
 
 
 def drained(schedule: Schedule) -> Schedule:
-    """The schedule, at the end of which hosts wait for their queues and for each other, as before any other."""
+    """The schedule with waits of the hosts for their queues and for each other at its end, as between schedules."""
     host_of = {queue: hosts_of(op)[0] for op in schedule.ops for queue in queues_of(op)}
     hosts = tuple(sorted({host for op in schedule.ops for host in hosts_of(op)}))
     ends: list[Op] = [*(Sync(host, queue) for queue, host in sorted(host_of.items())), HostBarrier(hosts)]

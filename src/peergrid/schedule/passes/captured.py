@@ -1,7 +1,7 @@
-"""A device's work between two operations that tie its GPU to others, as a graph of its own.
+"""A device's work between two operations that order its GPU with others, as a CUDA graph.
 
-A graph is launched into one queue, the *origin*: that which is tied to other GPUs. All queues of the GPU begin with it
-and end with it. Within, nobody waits for what was recorded before: graphs of one GPU follow one another.
+A graph is launched into one queue, the *origin*: the one ordered with other GPUs. All queues of the GPU begin and end
+with it. Operations within do not wait for earlier records, as graphs of one GPU follow one another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Origins = dict[int, Queue]
 
 @dataclass(frozen=True)
 class CaptureGraphs:
-    """The pass for devices on these GPUs; nothing changes where there are no such stretches (see `origins`)."""
+    """The pass for devices on these GPUs; without such stretches (see `origins`) the schedule stays as it is."""
 
     ordinals: tuple[int, ...]
 
@@ -68,7 +68,7 @@ def _graph(queues: list[Queue], origin: Queue, ops: list[Op]) -> Iterator[Op]:
 
 
 def origins(schedule: Schedule, ordinals: tuple[int, ...]) -> Origins:
-    """The origins of the graphs; empty where there is one GPU alone, or ties are in several queues of a GPU."""
+    """The origins of the graphs; empty for a single GPU, or if several queues of a GPU are ordered with others."""
     gpus = sorted({_gpu(op, ordinals) for op in schedule.ops if queues_of(op)})
     tied: dict[int, set[Queue]] = {gpu: set() for gpu in gpus}
     for number in ties(schedule, ordinals):
@@ -80,7 +80,7 @@ def origins(schedule: Schedule, ordinals: tuple[int, ...]) -> Origins:
 
 
 def ties(schedule: Schedule, ordinals: tuple[int, ...]) -> set[int]:
-    """The operations, by number, that tie GPUs: semaphores, and uses of an event that several GPUs use."""
+    """The operations, by number, that order GPUs: semaphores, and uses of an event that several GPUs use."""
     users: dict[Event, set[int]] = {}
     for op in schedule.ops:
         if isinstance(op, Record | Wait):

@@ -37,13 +37,13 @@ NAMES = ("low", "high")
 
 
 def fuse_exchange(layout: Layout, schedule: Schedule) -> Schedule:
-    """Each pass of a device as kernels with the exchange inside; what they launch next waits for all of them."""
+    """Replace each pass of a device by kernels with fused exchange; the next launch waits for all of them."""
     return replace(schedule, ops=tuple(_Fusion(layout, schedule).launched()))
 
 
 def fuse_steps(layout: Layout, schedule: Schedule) -> Schedule:
-    """All passes of a device as one kernel: a barrier of its blocks stands between passes, to which blocks come before
-    they store halos across.
+    """Replace all passes of a device by one kernel with a barrier of its blocks between passes, at which blocks arrive
+    before they store halos.
     """
     return replace(schedule, ops=tuple(_Fusion(layout, schedule, " of many passes").resident()))
 
@@ -66,8 +66,8 @@ def boundary_depth(problem: Problem, steps: int) -> int:
 
 
 def halo_flag(device: int, side: int, source: int, of: str = "") -> Flag:
-    """The flag that the neighbour on a side of a device sets when its boundary tiles have made a pass; of: which
-    kernels' tiles, as one run may have both kinds, and as many tiles of each as there happen to be.
+    """The flag that the neighbour on a side of a device sets when its boundary tiles have made a pass; of: the kind of
+    kernels, as one run may have both kinds, with different numbers of tiles.
     """
     return Flag(device, f"halo from {source} at the {NAMES[side]} end{of}")
 
@@ -111,13 +111,13 @@ class _Fusion:
                     yield Record(0, device, queue, _arrival(queue))
 
     def _computed(self, device: int, side: int, number: int, part: Compute) -> Iterator[Op]:
-        """Boundary tiles, once the neighbour's have made the pass before."""
+        """The boundary tiles, after the neighbour's have made the pass before."""
         queue = end_queue(device, side)
         yield SignalWait(0, queue, halo_flag(device, side, self._beyond(device, side), self.of), number)
         yield replace(part, host=0, device=device, queue=queue, box=self._end(device, side))
 
     def _stored(self, queue: Queue, device: int, side: int, number: int, part: Compute) -> Iterator[Op]:
-        """The rows of them that the neighbour needs, and the signal that they are there."""
+        """The stores of the rows that the neighbour needs, and the signal after them."""
         for copy in self._copies.get((part.level + part.steps, device, side), ()):
             yield replace(copy, host=0, queue=queue, route="store")
         yield SignalOp(0, queue, halo_flag(self._beyond(device, side), 1 - side, device, self.of), number + 1)
@@ -130,8 +130,8 @@ class _Fusion:
             yield replace(part, host=0, device=device, queue=Queue(device, "interior"), box=box)
 
     def _met(self, device: int) -> Iterator[Op]:
-        """The blocks of a device at their barrier: each comes when its tiles are computed, and halos of the pass before
-        are stored by then.
+        """The barrier of a device's blocks: each arrives when its tiles are computed and its halos of the pass before
+        are stored.
         """
         queues = self._queues(device)
         yield from (Record(0, device, queue, _arrival(queue)) for queue in queues)
@@ -147,13 +147,13 @@ class _Fusion:
         return tuple(side for side in (LOW, HIGH) if neighbour(self.layout, device, side) is not None)
 
     def _beyond(self, device: int, side: int) -> int:
-        """The device on a side that has one."""
+        """The neighbour on a side."""
         found = neighbour(self.layout, device, side)
         assert found is not None, "only ends with a neighbour have boundary tiles"
         return found[0]
 
     def _end(self, device: int, side: int) -> Box:
-        """The cells at an end of a slab that depend on the neighbour, or that it depends on."""
+        """The cells at an end of a slab that need cells of the neighbour, or that the neighbour needs."""
         owned, rows = self.layout.partition.owned(device), self._depth
         if side == HIGH:
             return owned.with_axis(0, owned.hi[0] - rows, owned.hi[0])

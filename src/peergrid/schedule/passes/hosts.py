@@ -1,7 +1,7 @@
 """A host for each GPU, from a schedule whose one host issues for all devices.
 
-Queues of different GPUs are ordered by words in memory alone then: no wait asks which of two calls was issued first, so
-that hosts need not know of each other. Each queue, and each event, is of one host.
+Queues of different GPUs are then ordered by words in memory alone, so that no wait depends on which of two hosts issues
+first. Each queue, and each event, belongs to one host.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def hosts_of_gpus(ordinals: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def separable(schedule: Schedule, ordinals: Sequence[int], crosses: Crosses) -> bool:
-    """True where one host issues for several GPUs and waits for nothing, and words order the GPUs.
+    """True if one host issues for several GPUs and waits for nothing, and words order the GPUs.
 
-    Copies between GPUs that go through the host are issued in the schedule's order by one host: the engine that brings
-    one to a GPU may lie behind a copy that waits for what that GPU is to do.
+    Copies between GPUs through host memory stay with one host, in the order of the schedule: the copy engine of a GPU
+    may first serve a copy that waits for later work of that GPU.
     """
     ops = schedule.ops
     if len(set(ordinals)) < 2 or len({host for op in ops for host in hosts_of(op)}) != 1:

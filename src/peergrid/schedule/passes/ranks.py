@@ -1,11 +1,11 @@
 """A schedule for devices of several processes (MPI: ranks), from one for devices of a single process.
 
 A copy between ranks becomes a message: `Send` in a queue of the source, `Receive` in the queue of the same name of the
-target. What orders devices of different ranks (events, flags, barriers, a host that waits) is left out: messages order
-them, each after what the sender did before and before what the receiver does after. That this is enough is not assumed
-but proved, schedule by schedule, as for any other (`verify`).
+target. Operations that order devices of different ranks (events, flags, barriers, waits of a host) are removed:
+messages order them, each after the sender's earlier work and before the receiver's later work. The result is proved
+like any other schedule (`verify`).
 
-Every rank builds the whole schedule and carries out what its own hosts issue.
+Every rank builds the whole schedule and executes the part of its own hosts.
 """
 
 from __future__ import annotations
@@ -50,12 +50,16 @@ def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
 
 
 def in_groups(schedule: Schedule) -> Schedule:
-    """The schedule with messages of a queue that nothing separates side by side: an exchange is one group."""
+    """The schedule with messages of a queue moved together if nothing separates them, so that an exchange is one
+    group.
+    """
     return replace(schedule, ops=tuple(gathered(schedule.ops, lambda op: isinstance(op, Send | Receive))))
 
 
 def barriers_to_events(layout: Layout, schedule: Schedule) -> Schedule:
-    """The schedule with events in place of barriers of several devices: each queue waits for what all others hold."""
+    """The schedule with events in place of barriers of several devices: each queue waits for the earlier work of all
+    others.
+    """
     return replace(schedule, ops=tuple(one for op in schedule.ops for one in _met(op)))
 
 
@@ -71,8 +75,8 @@ def _met(op: Op) -> Iterator[Op]:
 
 
 def by_address(schedule: Schedule, ranks: Sequence[int]) -> Schedule | None:
-    """The schedule for ranks that address each other's memory, each with a host of its own; None where more than words
-    in memory orders devices of different ranks: an event, a barrier, a host that waits.
+    """The schedule for ranks that address each other's memory, each with a host of its own; None if anything but words
+    in memory orders devices of different ranks: an event, a barrier, a wait of a host.
     """
     if len(set(ranks)) < 2:
         return schedule
@@ -108,9 +112,10 @@ def _ends(op: Copy) -> tuple[Queue, Queue]:
 
 
 class _Split:
-    """The operations of a schedule as they are found, and messages that a queue has still to receive.
+    """The new operations of a schedule, and the messages that queues have not received yet.
 
-    A queue receives what others sent it before its next operation that is no `Send`: all leave before any waits.
+    A queue receives messages before its next operation other than `Send`, so that all messages are sent before any
+    wait.
     """
 
     def __init__(self, ops: Sequence[Op], ranks: tuple[int, ...]) -> None:
@@ -170,7 +175,7 @@ class _Split:
         return True
 
     def _message(self, op: Copy) -> Send:
-        """The half that sends; the other is received later."""
+        """The sending half of a copy; the other half is received later."""
         tag = self._tags.setdefault((op.field, op.source_device, op.target_device, op.target_box), len(self._tags))
         cells = (op.field, op.slot, op.level, op.source_device, op.source_box, op.target_device, op.target_box, tag)
         source, target = _ends(op)
@@ -179,13 +184,13 @@ class _Split:
         return Send(self._host_at(op, source), source, *cells)
 
     def _host_at(self, op: Copy, queue: Queue) -> int:
-        """The host that issues one half of a copy: the copy's own, or else the one that the half's queue has."""
+        """The host that issues one half of a copy: that of the copy, or else that of the half's queue."""
         host = op.host if queue == op.queue else self._host_of.get(queue, op.host)
         return self._host(host, self._of(queue))
 
     def _used(self, op: Op) -> tuple[Queue | Event, ...]:
-        """The places in whose ranks an operation's hosts need a part: a copy's end in a queue that nothing else is
-        issued to is one.
+        """The places whose ranks need a part of an operation, among them the ends of a copy in queues without other
+        operations.
         """
         ends = [end for end in _ends(op) if end not in self._host_of] if isinstance(op, Copy) else []
         return (*_places(op), *ends)
@@ -197,5 +202,5 @@ class _Split:
         return self._ranks[one.device] == self._ranks[two.device]
 
     def _host(self, host: int, rank: int) -> int:
-        """The host that does for one rank what a host did for all; one that worked for a single rank stays."""
+        """The host of one rank that replaces a host of all ranks; a host of a single rank stays."""
         return host + self._stride * self._of_host[host].index(rank)

@@ -1,8 +1,8 @@
 """Events between GPUs as semaphores: words that one queue writes and queues of one other GPU wait for.
 
 A semaphore counts how often an event was recorded, for one waiting device. A count only grows, so that the order in
-which hosts issue makes no difference. All semaphores of a queue between two of its other operations stand together:
-they are one call to the driver.
+which hosts issue does not matter. All semaphores of a queue between two other operations are adjacent, so that they are
+one call to the driver.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Crosses = Callable[[int, int], bool]
 
 @dataclass(frozen=True)
 class EventsToSemaphores:
-    """The pass for devices of which some can wait for each other's words."""
+    """The pass for devices, some of which can wait for each other's words."""
 
     crosses: Crosses
 
@@ -55,8 +55,8 @@ class EventsToSemaphores:
 
 
 def applicable(schedule: Schedule, ordinals: tuple[int, ...]) -> bool:
-    """True where one host issues, so that each wait is for one record, and one queue of every GPU is tied to others, so
-    that what lies between its ties can become a graph; and nobody asked that all goes through the host.
+    """True if one host issues, so that each wait has one record; if one queue of every GPU is ordered with others, so
+    that the work in between can become a graph; and if the route is not through the host.
     """
     ops = schedule.ops
     waits = [op for op in ops if isinstance(op, Wait) and ordinals[op.event.device] != ordinals[op.queue.device]]
@@ -93,7 +93,7 @@ def is_semaphore(op: Op) -> bool:
 
 
 def gathered(ops: Iterable[Op], alike: Callable[[Op], bool]) -> Iterator[Op]:
-    """The operations with each of a kind moved up to the one before it in its queue, if that is the queue's last."""
+    """The operations with those of one kind moved together if they follow each other in their queue."""
     groups: list[list[Op]] = []
     open_at: dict[Queue, int] = {}  # the group of each queue's newest of the kind, while nothing follows them
     for op in ops:

@@ -1,4 +1,4 @@
-"""Copies across periodic edges of a device's own, left to kernels that read there by themselves."""
+"""Copies of a device across its own periodic edges, replaced by kernels that read across these edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peergrid.schedule.ops import Compute, Copy, Op, WrappedCompute
 
 
 def wrap_in_kernels(layout: Layout, schedule: Schedule) -> Schedule:
-    """The schedule without the copies of axes that no device splits: its computations find those cells themselves."""
+    """The schedule without copies along axes that are not split; its computations read those cells themselves."""
     wrapped = {(halo.field, halo.source_box, halo.target_box, halo.source) for halo in layout.wrapped}
     ops = (_wrapped(op) for op in schedule.ops if not (isinstance(op, Copy) and _place(op) in wrapped))
     return replace(schedule, ops=tuple(ops))

@@ -24,7 +24,7 @@ Builder = Callable[[PassPlan], Iterator[Op]]
 
 @dataclass(frozen=True)
 class Strategy:
-    """A builder with the route its halos take unless told otherwise."""
+    """A builder with the default route of its halos."""
 
     build: Builder
     route: Route
@@ -43,12 +43,12 @@ STRATEGIES: dict[StrategyName, Strategy] = {
 
 
 def strategy(name: str, route: Route = "copy") -> Callable[[Builder], Builder]:
-    """Decorate a builder of operations, so that runs, proofs and trials know it by its name.
+    """Register a builder of operations under a name for runs, proofs and trials.
 
-    route: of its halos unless told otherwise. Raises UsageError for a name that is taken.
+    route: the default one of its halos. Raises UsageError for a name that exists.
     """
     if name in STRATEGIES:
-        raise UsageError(f"There is a strategy '{name}' already; give another name.")
+        raise UsageError(f"A new name of a strategy is expected, got '{name}', which exists; give another.")
     if route not in get_args(Route):
         raise UsageError(f"A route is one of {', '.join(get_args(Route))}, got '{route}'.")
 

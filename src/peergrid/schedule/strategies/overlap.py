@@ -1,9 +1,9 @@
-"""Boundary region and exchange on a queue of high priority, the interior beside them; events order them.
+"""Boundary region and exchange on a queue of high priority, overlapped with the interior; ordered by events.
 
 The boundary region is computed first and sent while the interior is still being computed, so that a step takes the
 longer of the two. Only the closing pass of an exchange interval is split: the passes before it need the ghost cells
-everywhere. Where an axis wraps within each device, its ghost cells are copied between two interiors, when the halos
-have arrived.
+everywhere. If a periodic axis is not split, its ghost cells are copied between two interiors, after the halos have
+arrived.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def overlap(work: PassPlan) -> Iterator[Op]:
 def wrap_between(work: PassPlan, boundaries: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
     """The copies of each device across its own periodic edges, between the computations of both its queues.
 
-    It follows the interior in its queue: without other devices there is no other queue to wait for.
+    They follow the interior in its queue; without other devices there is no other queue to wait for.
     """
     last = [
         boundary if work.interior[boundary.device].empty else inner
@@ -56,7 +56,7 @@ def wrap_between(work: PassPlan, boundaries: list[Queue], inners: list[Queue], p
 
 
 def reductions(work: PassPlan, boundaries: list[Queue], inners: list[Queue], part: Pass) -> Iterator[Op]:
-    """Behind the exchange; the next interior, which may overwrite what is reduced, waits for them."""
+    """Reductions after the exchange; the next interior, which may overwrite their input, waits for them."""
     if part.due:
         for boundary, inner in zip(boundaries, inners, strict=True):
             alone = not work.divided(boundary.device) and not work.interior[boundary.device].empty
@@ -65,7 +65,7 @@ def reductions(work: PassPlan, boundaries: list[Queue], inners: list[Queue], par
 
 
 def join(work: PassPlan, before: list[Queue], after: list[Queue], name: str) -> Iterator[Op]:
-    """On each device that has two queues at work, one waits for what the other holds so far."""
+    """On each device with two active queues, one waits for the earlier work of the other."""
     for first, second in zip(before, after, strict=True):
         if work.divided(first.device):
             event = Event(first.device, name)

@@ -1,8 +1,8 @@
-"""One kernel per pass and device: its boundary tiles await the neighbours' flags, compute, store their results straight
-into the neighbours' ghost cells and raise the neighbours' flags, while its other tiles compute the interior.
+"""One kernel per pass and device: its boundary tiles wait for the neighbours' flags, compute, store their results into
+the neighbours' ghost cells and set the neighbours' flags, while its other tiles compute the interior.
 
-In the schedule the tiles of one kernel are two queues that meet where the kernel ends; no host and no event ties one
-device to another.
+In the schedule the tiles of one kernel are two queues that join at the end of the kernel; neither hosts nor events
+order different devices.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def peer(work: PassPlan) -> Iterator[Op]:
 
 
 def signal_peers(work: PassPlan, queues: list[Queue], name: str, value: int) -> Iterator[Op]:
-    """Every device raises its flag at each of its peers."""
+    """Every device sets its flag at each of its peers."""
     for queue in queues:
         for other in work.peers[queue.device]:
             yield SignalOp(0, queue, Flag(other, f"{name} from {queue.device}"), value)

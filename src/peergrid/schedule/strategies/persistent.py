@@ -1,4 +1,6 @@
-"""One kernel per device for all steps: compute, store the halos into the neighbours, meet at a barrier of all."""
+"""One kernel per device for all steps: compute, store the halos into the neighbours, wait at a barrier of all
+devices.
+"""
 
 from __future__ import annotations
 

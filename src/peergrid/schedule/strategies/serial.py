@@ -1,4 +1,6 @@
-"""One host, blocking copies: the plain program. Devices compute together, then halos travel one after another."""
+"""One host with blocking copies, the simplest program: devices compute together, then halos are copied one after
+another.
+"""
 
 from __future__ import annotations
 

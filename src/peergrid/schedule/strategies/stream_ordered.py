@@ -1,4 +1,4 @@
-"""One host that never blocks: copies follow the computation in the device's queue, events tie neighbours together."""
+"""One host that never blocks: copies follow the computation in the device's queue, events order neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stream_ordered(work: PassPlan) -> Iterator[Op]:
 
 
 def send(work: PassPlan, queues: Sequence[Queue], part: Pass) -> Iterator[Op]:
-    """The halos, stage by stage, each in its source's queue; neighbours meet between stages if they are separate."""
+    """The halos, stage by stage, each in its source's queue; neighbours wait for each other between separate stages."""
     for number, stage in enumerate(work.stages):
         if number and work.separate:
             yield from wait_for_peers(work, queues, f"stage {number}")

@@ -1,4 +1,4 @@
-"""One host for each device; barriers among the hosts stand between computing and using a halo."""
+"""One host for each device; barriers of the hosts separate the computation and the use of a halo."""
 
 from __future__ import annotations
 
