@@ -125,7 +125,7 @@ def test_a_disk_that_is_too_full_for_checkpoints_does_not_end_the_run(model: Pat
     done = subprocess.run(
         [sys.executable, "-m", "peergrid", "run", str(model), "-o", "full", "--checkpoint", "10steps", "--json"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)),
     )  # fmt: skip
     assert done.stderr.count("A checkpoint could not be written, and the run continues without it: Room to write") == 3
     assert '"steps": 30' in done.stdout or done.returncode == 2, "results may not fit either"

@@ -99,10 +99,10 @@ class FarmFolder:
         file = self.path / "farm.json"
         try:
             found: dict[str, Any] = json.loads(file.read_text())
-            return {"command": list(found["command"]), "inputs": list(found["inputs"])}
+            return {name: [word + "" for word in found[name]] for name in ("command", "inputs")}  # texts alone
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise UsageError(f"'{file}' should describe a farm and cannot be read as one; remove the folder.") from None
 
     @contextmanager
@@ -140,7 +140,7 @@ class FarmFolder:
                 entry = json.loads(line)
                 if entry["event"] == "start":
                     found[int(entry["job"])] = str(entry["slot"])
-            except (ValueError, KeyError, TypeError):  # cut off by a kill
+            except (ValueError, KeyError, TypeError, RecursionError):  # cut off by a kill
                 continue
         return found
 

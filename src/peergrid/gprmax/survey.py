@@ -16,6 +16,7 @@ from peergrid.gprmax.items import Heard, HeardArray, Source, SourceKind, Study
 from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
+from peergrid.io.rule import shown
 from peergrid.models.survey import Positions, Steps, Vector
 
 DIPOLES: Mapping[str, SourceKind] = {"hertzian_dipole": "electric_dipole", "magnetic_dipole": "magnetic_dipole"}
@@ -62,12 +63,14 @@ def positions(plan: Plan, study: Study) -> Positions:
         given = [name for name, value in row.items() if value and name not in ("case_id", "object_id", *POSITION)]
         if given:
             raise UsageError(
-                f"{where}: a study is expected to give positions alone, got {given[0]} = '{row[given[0]]}'; run that "
-                "case on its own."
+                f"{where}: a study is expected to give positions alone, got {shown(given[0])} = "
+                f"'{shown(row[given[0]])}'; run that case on its own."
             )
         case = cases.setdefault(row["case_id"], {})
         if row["object_id"] in case:
-            raise UsageError(f"{where}: '{row['object_id']}' is expected once in a case, got it again; leave one.")
+            raise UsageError(
+                f"{where}: '{shown(row['object_id'])}' is expected once in a case, got it again; leave one."
+            )
         case[row["object_id"]] = where, _node(plan, study, where, row)
     if not cases:
         raise study.command.fault("to name a table with cases", "none", "add a row for each trace")
@@ -76,7 +79,9 @@ def positions(plan: Plan, study: Study) -> Positions:
         for name, (where, _) in states.items():
             if name not in dipoles and name not in receivers:
                 known = ", ".join((*dipoles, *receivers))
-                raise UsageError(f"{where}: object_id is expected to be one of {known}, got '{name}'; correct it.")
+                raise UsageError(
+                    f"{where}: object_id is expected to be one of {known}, got '{shown(name)}'; correct it."
+                )
     sources = tuple(_moved(plan, dipoles, case, "dipoles") for case in cases.values())
     return Positions(sources, tuple(_moved(plan, receivers, case, "receivers") for case in cases.values()))
 
@@ -115,8 +120,8 @@ def _rows(study: Study) -> Iterable[tuple[str, Row]]:
     head = [name.strip() for name in rows[0]] if rows else []
     if not {"case_id", "object_id", *POSITION} <= set(head):
         raise study.command.fault(
-            f"to name a table with the columns case_id, object_id, {', '.join(POSITION)}", ",".join(head) or "none",
-            "add what is missing",
+            f"to name a table with the columns case_id, object_id, {', '.join(POSITION)}",
+            shown(",".join(head)) or "none", "add what is missing",
         )  # fmt: skip
     for number, words in enumerate(rows[1:], start=2):
         if any(words):
@@ -130,7 +135,7 @@ def _node(plan: Plan, study: Study, where: str, row: Row) -> Index:
     except ValueError:
         x = y = z = float("nan")
     if not all(map(isfinite, (x, y, z))):
-        got = ", ".join(row[name] for name in POSITION)
+        got = ", ".join(shown(row[name]) for name in POSITION)
         raise UsageError(f"{where}: x_m, y_m and z_m are expected to be finite numbers, got '{got}'; correct them.")
     return plan.frame.source(Command(study.command.name, study.command.text, where), (x, y, z))
 

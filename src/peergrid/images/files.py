@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -23,7 +24,10 @@ def read(path: str | Path) -> Pixels:
     Raises UsageError for a missing file, and for images that are not grey with 8 or 16 bits per pixel.
     """
     try:
-        with Image.open(path, formats=tuple(set(FORMATS.values()))) as image:
+        with (
+            catch_warnings(action="ignore"),  # of Pillow, about parts of a file that say nothing of pixels
+            Image.open(path, formats=tuple(set(FORMATS.values()))) as image,
+        ):
             kind = TYPES.get(image.mode)
             if kind is None:
                 raise UsageError(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from peergrid.errors import UsageError
+from peergrid.io.rule import shown
 from peergrid.stencil import Expr, maximum, minimum, sqrt
 
 Formula = Callable[[Any], Expr]
@@ -30,7 +31,7 @@ def parse(text: str) -> Formula:
         tree = ast.parse(text.strip(), mode="eval").body
         _checked(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(f"A formula is made of {EXPECTED}, got '{text}'.") from None
+        raise UsageError(f"A formula is made of {EXPECTED}, got '{shown(text, 200)}'.") from None
     return lambda x: _value(tree, x)
 
 

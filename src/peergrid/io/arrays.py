@@ -1,8 +1,10 @@
-"""Arrays from files of several formats: NumPy, HDF5, Zarr, SEG-Y."""
+"""Arrays from files of several formats, NumPy, HDF5, Zarr and SEG-Y: looked at before their values are read."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,60 +14,77 @@ from numpy.typing import NDArray
 
 from peergrid.errors import UsageError, extra
 from peergrid.files import check_plain, reason
+from peergrid.io.hdf5 import own_dataset
+from peergrid.io.rule import shown
 
 LARGEST = 1 << 40  # bytes
+Looked = Callable[[Any], NDArray[Any]]
+"""An array as its library opens it → its values, in memory, once its shape and type are seen to be as expected."""
 
 
-def read_array(file: Path, dataset: str, what: str) -> NDArray[Any]:
-    """The numbers in a file, by its suffix; dataset: the array's name in HDF5 and Zarr; what: its use, for messages.
+def read_array(file: Path, dataset: str, what: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The numbers in a file, by its suffix, of a shape; axes of length 1 are left out if there are too many.
 
-    .npy, .h5 and .hdf5, .zarr (a folder), .sgy and .segy (a trace is a line along the last axis). Raises UsageError if
-    the file has none.
+    dataset: the array's name in HDF5 and Zarr; what: its use, for messages. .npy, .h5 and .hdf5, .zarr (a folder),
+    .sgy and .segy (a trace is a line along the last axis). Raises UsageError if the file has none.
     """
-    formats: Mapping[str, Callable[[Path, str], NDArray[Any]]] = {
+    formats: Mapping[str, Callable[[Path, str, Looked], NDArray[Any]]] = {
         ".npy": _npy, ".h5": _hdf5, ".hdf5": _hdf5, ".zarr": _zarr, ".sgy": _segy, ".segy": _segy,
     }  # fmt: skip
     read = formats.get(file.suffix.lower())
     if read is None:
-        raise UsageError(f"{what} is expected in a file that ends in {', '.join(formats)}, got '{file.name}'.")
+        raise UsageError(f"{what} is expected in a file that ends in {', '.join(formats)}, got '{shown(file.name)}'.")
     try:
-        if file.suffix != ".zarr":
+        if read is not _zarr:
             check_plain(file, LARGEST)
-        found = read(file, dataset)
+        with warnings.catch_warnings(action="ignore"):  # about old or odd versions of a format
+            return read(file, dataset, lambda found: _looked(found, file, what, shape))
+    except UsageError:
+        raise
     except ImportError:
         raise UsageError(
             f"{what} in '{file.name}' needs a library that is not installed; {extra('seismic')}."
         ) from None
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
-        named = f" with an array '{dataset}'" if dataset else ""
+    except Exception as error:  # libraries raise of many kinds on damaged files
+        named = f" with an array '{shown(dataset)}'" if dataset else ""
         raise UsageError(
-            f"{what} is expected in '{file}'{named}; it cannot be read: {reason(error)}; correct the path or the file."
+            f"{what} is expected in '{file}'{named}; it cannot be read: {shown(reason(error), 200)}; correct the path "
+            "or the file."
         ) from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "iuf":
+
+
+def _looked(found: Any, file: Path, what: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The values of an array, read once its type and shape are known to be right."""
+    if getattr(getattr(found, "dtype", None), "kind", "") not in ("i", "u", "f"):
         raise UsageError(f"{what} is expected to be an array of numbers, got something else in '{file.name}'.")
-    return found
+    kept = tuple(n for n in found.shape if n > 1) if len(found.shape) > len(shape) else tuple(found.shape)
+    if kept != shape or prod(found.shape) != prod(shape):
+        raise UsageError(
+            f"{what} is expected to have a value for each node, shape {shape}, got {kept} in '{file.name}'; correct "
+            "grid.size and grid.spacing, or the file."
+        )
+    return np.array(found[...]).reshape(shape)
 
 
-def _npy(file: Path, _: str) -> NDArray[Any]:
-    found: NDArray[Any] = np.load(file, allow_pickle=False)
-    return found
+def _npy(file: Path, _: str, looked: Looked) -> NDArray[Any]:
+    return looked(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
-def _hdf5(file: Path, dataset: str) -> NDArray[Any]:
+def _hdf5(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
     with h5py.File(file, "r") as opened:
         names = list[str]()
         opened.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
-        return np.asarray(opened[_only(dataset, names)])
+        return looked(own_dataset(opened, _only(dataset, names)))
 
 
-def _zarr(file: Path, dataset: str) -> NDArray[Any]:
+def _zarr(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
     import zarr
 
     opened: Any = zarr.open(str(file), mode="r")
     if hasattr(opened, "shape"):
-        return np.asarray(opened[...])
+        return looked(opened)
     names = sorted(name for name, one in opened.members(max_depth=None) if hasattr(one, "shape"))
-    return np.asarray(opened[_only(dataset, names)][...])
+    return looked(opened[_only(dataset, names)])
 
 
 def _only(dataset: str, names: list[str]) -> str:
@@ -75,12 +94,12 @@ def _only(dataset: str, names: list[str]) -> str:
     raise ValueError(f"it has {', '.join(names[:8]) or 'nothing'}; name one of them as dataset")
 
 
-def _segy(file: Path, _: str) -> NDArray[Any]:
+def _segy(file: Path, _: str, looked: Looked) -> NDArray[Any]:
     import segyio
 
     try:
         with segyio.open(str(file), "r") as opened:
-            return np.asarray(segyio.tools.cube(opened))
+            return looked(np.asarray(segyio.tools.cube(opened)))
     except (ValueError, RuntimeError):  # a section, no cube
         with segyio.open(str(file), "r", ignore_geometry=True) as opened:
-            return np.asarray(opened.trace.raw[:])
+            return looked(np.asarray(opened.trace.raw[:]))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.io.hdf5 import creating
+from peergrid.io.hdf5 import creating, text, words
 from peergrid.result import Records, State
 from peergrid.stencil.reduction import Series
 
@@ -29,23 +29,23 @@ Values = NDArray[Any]
 def write_state(path: Path | str, state: State) -> None:
     """Write the state of a run to an HDF5 file. Raises UsageError if the file cannot be written."""
     arrays = dict(_arrays(state))
-    with creating(Path(path)) as new:
+    with creating(Path(path), checked=True) as new:
         file = new.hdf5
-        file.attrs["format"], file.attrs["peergrid"] = FORMAT, state.version
+        file.attrs["format"], file.attrs["peergrid"] = FORMAT, text(state.version)
         file.attrs["step"], file.attrs["seconds"] = state.step, state.seconds
         for name, values in arrays.items():
             file.create_dataset(name, data=values)
         for group, texts in _texts(state):
-            for name, text in texts.items():
-                file[f"{group}/{_key(name)}"] = text
-        file.attrs["sha256"] = _checksum(state, arrays)
+            for name, value in texts.items():
+                file[f"{group}/{_key(name)}"] = text(value)
+        file.attrs["sha256"] = text(_checksum(state, arrays))
 
 
 def read_state(path: Path | str) -> State:
     """Read a state from a file. Raises UsageError if the file is not a checkpoint, or damaged."""
     try:
         with h5py.File(path, "r") as file:
-            given, state = str(file.attrs["sha256"]), _state(file)
+            given, state = words(file.attrs["sha256"]), _state(file)
     except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise _damaged(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
     if _checksum(state, dict(_arrays(state))) != given:
@@ -69,7 +69,7 @@ def _state(file: h5py.File) -> State:
         records=records,
         seconds=float(file.attrs["seconds"]),
         identity=_strings(file, "identity"),
-        version=str(file.attrs["peergrid"]),
+        version=words(file.attrs["peergrid"]),
         about=_strings(file, "about"),
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 
 from peergrid.io.atomic import replacing
 
@@ -82,14 +83,32 @@ class NewFile:
 
 
 @contextmanager
-def creating(path: Path) -> Iterator[NewFile]:
-    """A new file that gets its name when the block ends without an error. Raises UsageError if it cannot be written."""
+def creating(path: Path, checked: bool = False) -> Iterator[NewFile]:
+    """A new file that gets its name when the block ends without an error. Raises UsageError if it cannot be written.
+
+    checked: what describes the arrays has checksums (a format of HDF5 1.10), so that a damaged file is refused at once;
+    for files that only peergrid reads again.
+    """
+    version = ("v110", "v110") if checked else None
     with replacing(path) as partial, partial.open("x+b", buffering=0) as raw:
         disk = Disk(raw)
-        with h5py.File(disk, "w") as file:
+        with h5py.File(disk, "w", libver=version) as file:
             yield NewFile(file, disk)
         if disk.fault is not None:
             raise disk.fault
+
+
+def text(words: str) -> Any:
+    """Words as a value of fixed length. Others lie in a heap without checksums, which HDF5 may read for ever where it
+    is damaged.
+    """
+    data = words.encode()
+    return np.array(data, dtype=f"S{max(1, len(data))}")
+
+
+def words(found: Any) -> str:
+    """The words of an attribute of either length."""
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def own_dataset(opened: h5py.File, name: str) -> Any:

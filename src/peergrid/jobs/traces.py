@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.io.hdf5 import creating
+from peergrid.io.hdf5 import creating, text, words
 from peergrid.models.survey import Trace, Vector
 
 FILES = "trace-*.h5"
@@ -36,9 +36,9 @@ class TraceFiles(Sequence[Trace]):
 
     def write(self, number: int, trace: Trace) -> None:
         """Write a trace. Raises UsageError if the file cannot be written."""
-        with creating(self.path(number)) as new:
+        with creating(self.path(number), checked=True) as new:
             file = new.hdf5
-            file.attrs["survey"], file.attrs["sha256"] = self.survey, digest_of(trace)
+            file.attrs["survey"], file.attrs["sha256"] = text(self.survey), text(digest_of(trace))
             file["values"], file["sources"], file["receivers"] = trace.values, trace.sources, trace.receivers
             for name, values in trace.findings.items():
                 file[f"findings/{name}"] = values
@@ -73,7 +73,7 @@ class TraceFiles(Sequence[Trace]):
     def _whole(self, number: int) -> bool:
         try:
             with h5py.File(self.path(number), "r") as file:
-                survey, given, trace = str(file.attrs["survey"]), str(file.attrs["sha256"]), _read(file)
+                survey, given, trace = words(file.attrs["survey"]), words(file.attrs["sha256"]), _read(file)
         except DAMAGED:
             return False
         if survey != self.survey:

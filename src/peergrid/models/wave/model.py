@@ -305,14 +305,7 @@ class WaveModel:
         return found
 
     def _array(self, name: str, given: ParameterFile) -> NDArray[Any]:
-        values = read_array(Path(given.file), given.dataset, f"medium.{name}")
-        values = values.reshape([n for n in values.shape if n > 1] if values.ndim > self.ndim else values.shape)
-        if values.shape != self.nodes:
-            raise UsageError(
-                f"medium.{name} is expected to have a value for each node, shape {self.nodes}, got {values.shape} in "
-                f"'{Path(given.file).name}'; correct grid.size and grid.spacing, or the file."
-            )
-        return values
+        return read_array(Path(given.file), given.dataset, f"medium.{name}", self.nodes)
 
     def _layered(self, name: str, values: Any, depth: Doubles) -> Any:
         """The values with those of the layers, each from its top down."""
