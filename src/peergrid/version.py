@@ -1,3 +1,8 @@
-"""The version of peergrid; packages are built with it, and results name it."""
+"""The version of the installed package, as results name it; it follows the tag of the commit (`tools/version.py`)."""
 
-VERSION = "0.1.0"
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    VERSION = version("peergrid")
+except PackageNotFoundError:  # sources on the path of Python that nobody installed
+    VERSION = "unknown"
