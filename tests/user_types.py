@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import peergrid
-from peergrid import Box, Cell, Clock, Expr, Grid, Problem, Receiver, Simulation
+from peergrid import Box, Cell, Clock, Expr, Grid, Lookup, Problem, Receiver, Simulation
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
@@ -27,6 +27,11 @@ def source(u: Cell, pulse: Clock) -> None:
     u.next[0, 0] = u[0, 0] + pulse.now
 
 
+@peergrid.stencil
+def fade(u: Cell, media: Cell, decay: Lookup) -> None:
+    u.next[0, 0] = decay[media[0, 0]] * u[0, 0]
+
+
 @peergrid.reduction("sum", every=10)
 def energy(u: Cell) -> Expr:
     return u[0, 0] * u[0, 0]
@@ -37,6 +42,7 @@ def main() -> float:
     u, speed = grid.field("u"), grid.field("speed", np.full(grid.shape, 0.2))
     pulse = grid.signal("pulse", np.sin(np.linspace(0, np.pi, 20)))
     step = [wave(u, speed, k=0.9, weights=[0.01, 0.02]), source(u, pulse).within(Box.cell((20, 20)))]
+    step.append(fade(u, grid.field("media"), grid.table("decay", [0.9, 1.0])))
     problem = Problem.of(step, [Receiver("r", "u", (10, 10))], energy(u))
     seen: list[int] = []
 

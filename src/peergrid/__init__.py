@@ -17,7 +17,7 @@ Start with `stencil`, `Grid`, `run` and `Simulation`. `peergrid.jobs` runs model
 from typing import TYPE_CHECKING
 
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
-from peergrid.grid import Box, Field, Grid, Signal
+from peergrid.grid import Box, Field, Grid, Signal, Table
 from peergrid.result import Result
 from peergrid.runtime.retain import hold
 from peergrid.runtime.traffic import Moved, Traffic, traffic
@@ -29,6 +29,7 @@ from peergrid.stencil import (
     Cell,
     Clock,
     Expr,
+    Lookup,
     Problem,
     Receiver,
     Reduction,
@@ -63,6 +64,7 @@ __all__ = [
     "Expr",
     "Field",
     "Grid",
+    "Lookup",
     "Moved",
     "Options",
     "PeergridError",
@@ -74,6 +76,7 @@ __all__ = [
     "Signal",
     "Simulation",
     "Stage",
+    "Table",
     "Traffic",
     "Unstable",
     "UsageError",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from runtime_problems import electric, magnetic
+from table_problems import layered
 
 from peergrid.grid import Boundary, Box, Dtype, Grid
 from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
@@ -111,7 +112,7 @@ def _ends(grid: Grid) -> tuple[list[tuple[int, Box]], Box]:
     return layers, grid.box.with_axis(0, n // 3, n - n // 4)
 
 
-PLANE: dict[str, Maker] = {make.__name__: make for make in (plain, lopsided, wide, chained, yee)}
+PLANE: dict[str, Maker] = {make.__name__: make for make in (plain, lopsided, wide, chained, yee, layered)}
 
 
 @stencil
@@ -183,4 +184,4 @@ def derived(shape, boundary, dtype):
     return Problem.of([slopes(u, g), follow(u, g)])
 
 
-SPACE: dict[str, Maker] = {make.__name__: make for make in (cube, surge, derived)}
+SPACE: dict[str, Maker] = {make.__name__: make for make in (cube, surge, derived, layered)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from table_problems import layered
 
 from peergrid import Box, Grid, Problem, Receiver, maximum, stencil, where
 from peergrid.grid import Boundary, Index
@@ -167,10 +168,23 @@ def slanted() -> Problem:
     )
 
 
+def media_line() -> Problem:
+    return layered(31, "periodic", "float64")
+
+
+def media_plane() -> Problem:
+    return layered((16, 23), ("periodic", "fixed"))
+
+
+def media_cube() -> Problem:
+    return layered((11, 10, 19), ("fixed", "periodic", "reflecting"))
+
+
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     make.__name__: make
     for make in (
         heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, between_profiles, yee, string,
+        media_line, media_plane, media_cube,
     )
 }  # fmt: skip
 

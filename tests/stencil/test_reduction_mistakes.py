@@ -63,7 +63,7 @@ def assigning(u):  # type: ignore[no-untyped-def]
         ),
         (
             lambda: of(lambda u: u[0, 0], "u"),
-            "Reduction 'total' takes fields, signals and finite numbers; 'u' is 'u'.",
+            "Reduction 'total' takes fields, signals, tables and finite numbers; 'u' is 'u'.",
         ),
         (
             lambda: of(lambda u: u[0, 0], U).within(Box((30, 0), (40, 4))),  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def assigning(u):  # type: ignore[no-untyped-def]
         ),
         (
             lambda: with_(lambda v: v[0, 0], Grid((3, 3)).field("v")),
-            f"All fields of a problem share one grid; 'v' is on {Grid((3, 3))}.",
+            f"All fields and tables of a problem share one grid; 'v' is on {Grid((3, 3))}.",
         ),
         (
             lambda: Problem.of(decay(U), reductions=[of(lambda u: u[0, 0], U)] * 2),  # type: ignore[list-item]

@@ -214,12 +214,12 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
             lambda: stencil(gathered)(U),
             "'u' is indexed by 1 whole-number offsets from the cell, known before the run, got a value of the stencil.",
         ),
-        (lambda: smooth(U, "k"), "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is 'k'."),
-        (lambda: smooth(U, nan), "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is nan."),
+        (lambda: smooth(U, "k"), "Stencil 'smooth' takes fields, signals, tables and finite numbers; 'k' is 'k'."),
+        (lambda: smooth(U, nan), "Stencil 'smooth' takes fields, signals, tables and finite numbers; 'k' is nan."),
         (
             lambda: smooth(U, np.ones((9, 2))),
-            "Stencil 'smooth' takes fields, signals and finite numbers; 'k' is an array of shape (9, 2) (make it a "
-            "field with grid.field, or a list of weights with .tolist()).",
+            "Stencil 'smooth' takes fields, signals, tables and finite numbers; 'k' is an array of shape (9, 2) (make "
+            "it a field with grid.field, or a list of weights with .tolist()).",
         ),
         (lambda: smooth(U), "Stencil 'smooth' takes (u, k): missing a required argument: 'k'."),
         (lambda: Problem.of([]), "A problem needs at least one update, got none."),

@@ -10,6 +10,7 @@ import problems3d
 import reduction_problems
 import runtime_problems
 import stream_problems
+import table_problems
 from gpu_checks.problems import cube, example, radius_four, relaxed
 
 from catalogue import problems
@@ -109,6 +110,9 @@ def _volume() -> Iterator[Case]:
     for name in ("acoustic", "acoustic_prev", "tti", "box27"):
         yield Case(f"{name} one step", partial(problems3d.CASES[name][0], 256), 1)
         yield Case(f"{name} two steps", partial(problems3d.CASES[name][0], 256), 2)
+    by_index = partial(table_problems.media, (256, 256, 256))
+    yield Case("media3d one step", by_index, 1)
+    yield Case("media3d two steps", by_index, 2)
     yield Case("tti at once", partial(problems3d.tti_one_stage_problem, 128), 1)
 
 

@@ -145,6 +145,19 @@ class Grid:
             raise UsageError(f"Signal '{name}' takes {expected}, got shape {array.shape}.")
         return Signal(name, self, array, tuple(map(int, slopes)), int(first))
 
+    def table(self, name: str, values: ArrayLike) -> Table:
+        """Numbers that a stencil looks up by a whole number, as `table[index[0, 0]]`; shape (entries,).
+
+        They are converted to the grid's dtype, and copied unless they are read-only. There are at most as many as the
+        dtype has whole numbers in a row: 2^24 in single precision, 2^31 in double.
+        """
+        entries, most = _converted(name, self, values), 2 ** min(np.finfo(self.dtype).nmant + 1, 31)
+        if entries.ndim != 1 or not 0 < len(entries) <= most:
+            raise UsageError(f"Table '{name}' takes a list of 1 to {most} numbers, got shape {entries.shape}.")
+        if not np.isfinite(entries).all():
+            raise UsageError(f"Table '{name}' takes finite numbers, got some that are not.")
+        return Table(name, self, entries)
+
 
 @dataclass(frozen=True, repr=False)
 class Field:
@@ -211,6 +224,25 @@ class Signal:
         """The lowest and the highest place of the cells of a box."""
         ends = [sorted((s * lo, s * (hi - 1))) for s, lo, hi in zip(self.slopes, box.lo, box.hi, strict=True)]
         return self.first + sum(low for low, _ in ends), self.first + sum(high for _, high in ends)
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Numbers that a stencil looks up by a whole number, such as what a medium has by the medium's (see `Grid.table`).
+
+    An index between two whole numbers counts as the lower one; one below 0, or NaN, finds the first entry, one beyond
+    the last finds that.
+    """
+
+    name: str
+    grid: Grid
+    values: Array = field(compare=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Table('{self.name}', {len(self)} {self.grid.dtype})"
 
 
 def _check_takes_a_box(name: str, function: Callable[[Box], ArrayLike]) -> None:

@@ -12,7 +12,7 @@ from peergrid.grid import Array, Box, Signal
 from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.stencil import Problem, Stage, Update, footprint, read_box, write_box
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where
 from peergrid.stencil.problem import Assignment
 from peergrid.stencil.program import CellProgram, counts
 
@@ -147,6 +147,8 @@ class ReferenceKernel:
                 return BINARY[op](*operands)
             case Where():
                 return np.where(*operands)
+            case Entry(name):
+                return self._entry(self.problem.tables[name].values, *operands)
         raise TypeError(f"Unknown expression {value!r}.")
 
     def _sample(self, signal: Signal, cells: Box, step: int) -> Any:
@@ -157,6 +159,11 @@ class ReferenceKernel:
             return signal.samples[step]
         lines = (s * np.arange(lo, hi) for s, lo, hi in zip(signal.slopes, cells.lo, cells.hi, strict=True))
         return signal.samples[step][signal.first + sum(np.ix_(*lines))]
+
+    def _entry(self, values: Array, index: Any) -> Any:
+        """The entries of a table at some indices: see `grid.Table`."""
+        near = np.where(index > 0, index, self._kind(0))
+        return values[np.where(near < self._kind(len(values) - 1), near, len(values) - 1).astype(np.int64)]
 
     def _kind(self, value: float) -> Any:
         """A number rounded to the grid's dtype."""

@@ -11,7 +11,7 @@ from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, 
 from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Step, Update, problem_of
 from peergrid.stencil.reduction import Reduction
-from peergrid.stencil.trace import Cell, Clock, Reducer, Stencil, reduction, stencil
+from peergrid.stencil.trace import Cell, Clock, Lookup, Reducer, Stencil, reduction, stencil
 
 __all__ = [
     "Assignment",
@@ -20,6 +20,7 @@ __all__ = [
     "Expr",
     "Footprint",
     "Growth",
+    "Lookup",
     "Problem",
     "Receiver",
     "Reducer",

@@ -276,6 +276,22 @@ class Where(Expr):
         return (self.condition, self.a, self.b)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Entry(Expr):
+    """An entry of a table: that of the whole number not above the index or, where there is none, the nearest one."""
+
+    table: str
+    index: Expr
+
+    @property
+    def label(self) -> tuple[object, ...]:
+        return (self.table,)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.index,)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Function(Expr):
     """A function by its name, in whose place basic operations come once the grid's type is known."""

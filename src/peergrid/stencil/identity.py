@@ -29,6 +29,8 @@ def identity(problem: Problem) -> Mapping[str, str]:
         found[f"field '{name}'"] = _digest(_corners(field.box), field.axes, _first(field))
     for name, signal in problem.signals.items():
         found[f"signal '{name}'"] = _digest(_values(signal.samples), *(signal.slopes and (signal.slopes, signal.first)))
+    for name, table in problem.tables.items():
+        found[f"table '{name}'"] = _digest(_values(table.values))
     for one in problem.reductions:
         found[f"reduction '{one.name}'"] = _digest(one.kind, one.every, _corners(one.box), _expressions([one.value]))
     return found

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
-from peergrid.grid import Box, Field, Grid, Index, Signal
+from peergrid.grid import Box, Field, Grid, Index, Signal, Table
 from peergrid.stencil.confine import answerable, check_reads, confined, whole
 from peergrid.stencil.expr import Expr, Read, reads, shown
 from peergrid.stencil.reduction import NORM, PREVIOUS, Reduction, checked, norm_of
 
-Named = TypeVar("Named", Field, Signal)
+Named = TypeVar("Named", Field, Signal, Table)
 NO_CHANGE = "no cell would change"
 NOTHING = "nothing would change"
 
@@ -36,7 +36,7 @@ class Assignment:
 class Update:
     """Assignments made together at every cell of a box; the values read are those before the stage.
 
-    `fields`, `signals` and `params` are what the expressions name; they carry the data into `Problem`.
+    `fields`, `signals`, `params` and `tables` are what the expressions name; they carry the data into `Problem`.
     """
 
     name: str = field(compare=False)
@@ -45,6 +45,7 @@ class Update:
     fields: tuple[Field, ...] = field(compare=False, repr=False)
     signals: tuple[Signal, ...] = field(compare=False, repr=False, default=())
     params: tuple[tuple[str, float], ...] = field(compare=False, repr=False, default=())
+    tables: tuple[Table, ...] = field(compare=False, repr=False, default=())
 
     def __repr__(self) -> str:
         return f"Update({self.name}: {', '.join(self.targets)} in {self.box.lo} to {self.box.hi})"
@@ -108,7 +109,7 @@ class Receiver:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A grid, its fields and signals, the stages of one step, receivers and reductions: what is computed, not where.
+    """A grid, its fields, signals and tables, stages of one step, receivers, reductions: what is computed, not where.
 
     A field that some stage writes is a *state* field; the others are *coefficients* and never change.
     Updates are cut to the cells in which all their reads lie within the grid and the fields (see `Grid`).
@@ -118,6 +119,7 @@ class Problem:
     fields: Mapping[str, Field]
     signals: Mapping[str, Signal]
     params: Mapping[str, float]
+    tables: Mapping[str, Table]
     stages: tuple[Stage, ...]
     receivers: tuple[Receiver, ...] = ()
     reductions: tuple[Reduction, ...] = ()
@@ -155,11 +157,13 @@ class Problem:
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
         fields = _by_name(chain(fields.values(), more))
         signals = _by_name(chain.from_iterable(u.signals for u in updates))
+        tables = _by_name(chain(*(u.tables for u in updates), *(one.tables for one in reduced)))
+        _check_grids(tables.values(), grid)
         _check_signals(u for stage in cut for u in stage.updates)
         params = dict(chain(*(u.params for u in updates), *(one.params for one in reduced)))
         recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
         _check_receivers(recorded, fields)
-        return _made_of(grid, fields, signals, params, cut, recorded, reduced)
+        return _made_of(grid, fields, signals, params, tables, cut, recorded, reduced)
 
     def with_norm(self, name: str) -> Problem:
         """The same problem with one more reduction, `NORM`: the norm of the change of a state field.
@@ -188,7 +192,7 @@ class Problem:
 
     def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
         """For pickle and copy: the parts of the problem, without results of functions."""
-        named = dict(self.fields), dict(self.signals), dict(self.params)
+        named = dict(self.fields), dict(self.signals), dict(self.params), dict(self.tables)
         return _made_of, (self.grid, *named, self.stages, self.receivers, self.reductions)
 
     @cached_property
@@ -221,12 +225,13 @@ def _made_of(
     fields: dict[str, Field],
     signals: dict[str, Signal],
     params: dict[str, float],
+    tables: dict[str, Table],
     stages: tuple[Stage, ...],
     receivers: tuple[Receiver, ...],
     reductions: tuple[Reduction, ...],
 ) -> Problem:
     """A problem whose mappings nobody can write to."""
-    named = MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params)
+    named = MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params), MappingProxyType(tables)
     return Problem(grid, *named, stages, receivers, reductions)
 
 
@@ -239,16 +244,18 @@ def _by_name(items: Iterable[Named]) -> dict[str, Named]:
     return found
 
 
-def _same(one: Field | Signal, two: Field | Signal) -> bool:
+def _same(one: Field | Signal | Table, two: Field | Signal | Table) -> bool:
     if isinstance(one, Field) and isinstance(two, Field):
         return one == two and one.init is two.init and one.earlier is two.earlier
+    if isinstance(one, Table) and isinstance(two, Table):
+        return one == two and one.values is two.values
     return isinstance(one, Signal) and isinstance(two, Signal) and one == two and one.samples is two.samples
 
 
-def _check_grids(fields: Iterable[Field], grid: Grid) -> None:
-    for one in fields:
+def _check_grids(found: Iterable[Field | Table], grid: Grid) -> None:
+    for one in found:
         if one.grid != grid:
-            raise UsageError(f"All fields of a problem share one grid; '{one.name}' is on {one.grid}.")
+            raise UsageError(f"All fields and tables of a problem share one grid; '{one.name}' is on {one.grid}.")
 
 
 def _check_earlier(fields: Mapping[str, Field]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from peergrid.stencil.expr import LOGICAL, Binary, Expr, Unary, Where, ordered
+from peergrid.stencil.expr import LOGICAL, Binary, Entry, Expr, Unary, Where, ordered
 
 if TYPE_CHECKING:
     from peergrid.stencil.problem import Problem
@@ -42,7 +42,7 @@ class CellProgram:
 
 def is_operation(value: Expr) -> bool:
     """True for a value that is computed from others."""
-    return isinstance(value, Unary | Binary | Where)
+    return isinstance(value, Unary | Binary | Where | Entry)
 
 
 def has_exponents(problem: Problem) -> bool:

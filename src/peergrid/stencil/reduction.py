@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.grid import Box, Field, Grid
+from peergrid.grid import Box, Field, Grid, Table
 from peergrid.stencil.confine import answerable, check_reads, confined
 from peergrid.stencil.expr import Expr, Read, reads
 
@@ -29,7 +29,7 @@ class Reduction:
     """The values of an expression on a box reduced to one number after every step at a multiple of `every`.
 
     name: its key in the results; previous: the names among the fields that mean the value before the step, such as
-    'u.prev' of 'u', and are no fields of their own; fields, params: those that the expression names.
+    'u.prev' of 'u', and are no fields of their own; fields, params, tables: those that the expression names.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Reduction:
     fields: tuple[Field, ...] = field(compare=False, repr=False)
     params: tuple[tuple[str, float], ...] = field(compare=False, repr=False, default=())
     previous: frozenset[str] = frozenset()
+    tables: tuple[Table, ...] = field(compare=False, repr=False, default=())
 
     def within(self, box: Box) -> Reduction:
         """The same reduction of the cells of `box` alone. Raises UsageError where there are none."""

@@ -12,9 +12,9 @@ from typing import NoReturn
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.grid import Field, Grid, Index, Signal
+from peergrid.grid import Field, Grid, Index, Signal, Table
 from peergrid.stencil.elementary import expanded
-from peergrid.stencil.expr import Expr, Now, Number, Param, Read, as_expr, is_number, shown
+from peergrid.stencil.expr import Entry, Expr, Now, Number, Param, Read, as_expr, is_number, shown
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
 
@@ -26,6 +26,7 @@ class _Notes:
     fields: dict[str, Field] = field(default_factory=dict)
     signals: dict[str, Signal] = field(default_factory=dict)
     params: dict[str, float] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
     assignments: dict[str, Assignment] = field(default_factory=dict)
 
     def keep(self, before: Field, now: Field) -> None:
@@ -157,10 +158,32 @@ class Clock(_StandIn):
         return Now(self.described.name)
 
 
-StandIn = Cell | Clock | Expr | tuple["StandIn", ...]
-"""What the traced function gets for a field, a signal, a number, or a list of those."""
+@dataclass(frozen=True, repr=False)
+class Lookup(_StandIn):
+    """The type of a stencil's parameter for a table: indexed by a value, it gives the entry at that place."""
 
-Argument = Field | Signal | float | Sequence["Argument"]
+    described: Table
+    notes: _Notes
+
+    def __repr__(self) -> str:
+        return f"the table '{self.described.name}' without an index; write {self.described.name}[...]"
+
+    def __getitem__(self, index: Number) -> Entry:
+        known = self.notes.tables.setdefault(self.described.name, self.described)
+        if known is not self.described:
+            raise UsageError(f"Two different tables are called '{known.name}'; give each its own name.")
+        where = as_expr(index)
+        if where.is_condition:
+            raise UsageError(
+                f"Table '{known.name}' is indexed by a number, got a condition; use peergrid.where(condition, 1, 0)."
+            )
+        return Entry(known.name, where)
+
+
+StandIn = Cell | Clock | Lookup | Expr | tuple["StandIn", ...]
+"""What the traced function gets for a field, a signal, a table, a number, or a list of those."""
+
+Argument = Field | Signal | Table | float | Sequence["Argument"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +202,7 @@ class Stencil:
     def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
         """The update of all cells of the fields' grid; narrow it with `.within(box)`.
 
-        Raises UsageError where an argument is no field, signal, number or list of those, or nothing is assigned.
+        Raises UsageError where an argument is no field, signal, table, number or list of those, or nothing is assigned.
         """
         notes, what = _Notes(), f"Stencil '{self.name}'"
         _traced(what, self.function, notes, *args, **kwargs)
@@ -193,6 +216,7 @@ class Stencil:
             fields=tuple(notes.fields.values()),
             signals=tuple(notes.signals.values()),
             params=_params(what, notes, grid),
+            tables=tuple(notes.tables.values()),
         )
 
 
@@ -208,7 +232,7 @@ class Reducer:
     def __call__(self, *args: Argument, **kwargs: Argument) -> Reduction:
         """The reduction of all cells of the fields' grid; narrow it with `.within(box)`.
 
-        Raises UsageError where an argument is no field, number or list of those, or no number is returned.
+        Raises UsageError where an argument is no field, table, number or list of those, or no number is returned.
         """
         notes, what = _ReductionNotes(), f"Reduction '{self.name}'"
         value = _traced(what, self.function, notes, *args, **kwargs)
@@ -223,7 +247,8 @@ class Reducer:
             raise UsageError(f"{what} reads no field; return an expression of at least one, such as 'u[0, 0]'.")
         grid = _grid(notes)
         fields, params = tuple(notes.fields.values()), _params(what, notes, grid)
-        return Reduction(self.name, self.kind, expanded(expr, grid.dtype), self.every, grid.box, fields, params)
+        value, tables = expanded(expr, grid.dtype), tuple(notes.tables.values())
+        return Reduction(self.name, self.kind, value, self.every, grid.box, fields, params, tables=tables)
 
 
 def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> Callable[[Callable[..., Expr]], Reducer]:
@@ -272,11 +297,13 @@ def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
         return Cell(value, notes)
     if isinstance(value, Signal):
         return Clock(value, notes)
+    if isinstance(value, Table):
+        return Lookup(value, notes)
     if is_number(value) and isfinite(value):
         key = f"{name}={float(value)!r}"
         notes.params[key] = float(value)
         return Param(key)
-    raise UsageError(f"{what} takes fields, signals and finite numbers; '{name}' is {shown(value)}.")
+    raise UsageError(f"{what} takes fields, signals, tables and finite numbers; '{name}' is {shown(value)}.")
 
 
 def stencil(function: Callable[..., None]) -> Stencil:

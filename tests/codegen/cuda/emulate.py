@@ -145,6 +145,8 @@ class Device:
         for number, name in enumerate(fields.signals):
             samples = self.problem.signals[name].samples
             given["signals"][number] = (samples.ctypes.data, len(samples))
+        for number, table in enumerate(self.problem.tables.values(), start=len(fields.signals)):
+            given["signals"][number] = (table.values.ctypes.data, len(table))
         given["params"][: len(fields.params)] = list(self.problem.params.values())
         given["corners"] = fields.corners
         given["traces"], given["total_steps"], given["step"] = self.traces.ctypes.data, self.total_steps, step

@@ -12,6 +12,7 @@ from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import absorbers, jacobi, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
+from table_problems import layered
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
@@ -33,7 +34,7 @@ def kernel_of(problem: Problem, steps: int = 3) -> PassKernel:
     return PassKernel(problem, Shape(steps, warps=2), layer_rows=32)
 
 
-@pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
+@pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee, layered])
 def test_sides_that_hold_still(make: Make) -> None:
     problem = make((80, 230))
     outcome = advance(problem, kernel_of(problem))

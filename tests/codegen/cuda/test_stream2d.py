@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from emulate import advance
 from stream_examples import lamps, radar, relaxation, two_fields, wide_reads, yee
+from table_problems import layered
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
@@ -18,7 +19,7 @@ Make = Callable[..., Problem]
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", "reflecting"])
-@pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee])
+@pytest.mark.parametrize("make", [relaxation, wide_reads, two_fields, yee, layered])
 def test_boundaries(make: Make, boundary: str) -> None:
     problem = make((80, 230), boundary)
     outcome = advance(problem, PassKernel(problem, Shape(3, warps=2), has_strips=False))

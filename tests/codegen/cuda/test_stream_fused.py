@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from emulate import Device, compiled, pointers
 from stream_examples import radar, relaxation, two_fields, wide_reads, yee
+from table_problems import media
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
@@ -112,7 +113,7 @@ def agree(row: Row) -> None:
 
 
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "reflecting")])
-@pytest.mark.parametrize(("make", "count"), [(relaxation, 3), (yee, 2), (two_fields, 2), (wide_reads, 2)])
+@pytest.mark.parametrize(("make", "count"), [(relaxation, 3), (yee, 2), (two_fields, 2), (wide_reads, 2), (media, 2)])
 def test_peers(make: Make, count: int, boundary: Any) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 3)
@@ -136,7 +137,7 @@ def test_peers_with_absorber_source_receivers() -> None:
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize(("make", "count", "boundary"), [
     (relaxation, 1, "fixed"), (relaxation, 3, "reflecting"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
-    (two_fields, 2, "fixed"), (wide_reads, 2, "reflecting"),
+    (two_fields, 2, "fixed"), (wide_reads, 2, "reflecting"), (media, 2, ("periodic", "fixed")),
 ])  # fmt: skip
 def test_persistent(make: Make, count: int, boundary: Any, plain: bool) -> None:
     problem = make((60 * count, 190), boundary)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import random
 from stream_examples_3d import absorbing, diffusion, radar, two_fields, wide_reads, yee
+from table_problems import media
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
@@ -95,7 +96,7 @@ def check(problem: Problem, shape: StreamShape, steps: int = 1, **more: Any) -> 
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
-@pytest.mark.parametrize("make", [diffusion, two_fields, yee, waves])
+@pytest.mark.parametrize("make", [diffusion, two_fields, yee, waves, media])
 def test_boundaries(make: Make, boundary: Any) -> None:
     check(make((40, 38, 70), boundary), FEW)
 
@@ -114,7 +115,7 @@ def test_far_and_lopsided_reads(boundary: str) -> None:
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize(("make", "steps"), [(diffusion, 3), (two_fields, 2), (yee, 2)])
+@pytest.mark.parametrize(("make", "steps"), [(diffusion, 3), (two_fields, 2), (yee, 2), (media, 2)])
 def test_several_steps(make: Make, steps: int, boundary: str) -> None:
     check(make((20, 23, 75), boundary), StreamShape(64, 16, 2, ahead=2), steps)
 
@@ -159,7 +160,7 @@ def test_no_copies_come_where_the_last_step_reads_coefficients_of_others() -> No
 
 @settings(deadline=None, max_examples=12)
 @given(
-    st.sampled_from([diffusion, two_fields, yee, waves]),
+    st.sampled_from([diffusion, two_fields, yee, waves, media]),
     st.sampled_from([(32, 8, 2), (64, 8, 1), (32, 16, 4), (64, 12, 3)]),
     st.integers(1, 4),
     st.booleans(),
@@ -192,7 +193,7 @@ def test_cells_that_other_updates_reach_are_left_over() -> None:
 
 @settings(deadline=None, max_examples=12)
 @given(
-    st.sampled_from([diffusion, two_fields, yee]),
+    st.sampled_from([diffusion, two_fields, yee, media]),
     st.sampled_from([(64, 16, 2), (68, 12, 4), (32, 16, 1)]),
     st.integers(2, 3),
     st.integers(1, 3),

@@ -10,6 +10,7 @@ from emulate import advance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_problems import absorber, distant, far_reads, relaxation, two_fields, waves
+from table_problems import layered
 
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D
@@ -23,7 +24,7 @@ BOTH = {"tile1d", "tile1d_boundary"}
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", "reflecting"])
-@pytest.mark.parametrize("make", [relaxation, far_reads, two_fields, waves])
+@pytest.mark.parametrize("make", [relaxation, far_reads, two_fields, waves, layered])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_boundaries(make: Make, boundary: str, dtype: str) -> None:
     problem = make(1501, boundary, dtype)
@@ -59,7 +60,7 @@ def test_wrapped_edges_have_interior_tiles() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(
-    st.sampled_from([relaxation, far_reads, two_fields, waves, absorber]),
+    st.sampled_from([relaxation, far_reads, two_fields, waves, absorber, layered]),
     st.sampled_from([4, 8, 16]),
     st.integers(1, 9),
     st.sampled_from([32, 256]),

@@ -21,7 +21,7 @@ from peergrid.stencil.lagged import lagged_fields, rotating_fields
 from peergrid.stencil.remember import remembered
 
 Kind = Literal[
-    "window", "border", "handover", "source", "target", "coefficient", "parameter", "signal", "traces", "sink"
+    "window", "border", "handover", "source", "target", "coefficient", "parameter", "table", "signal", "traces", "sink"
 ]
 Final = Literal["", "inside", "beyond"]
 

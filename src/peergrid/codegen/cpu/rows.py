@@ -1,7 +1,8 @@
 """The source of a row function: an update at every cell of a row, each operand behind a pointer of its own.
 
-Fields, offsets, parameters and signals become numbered pointers, so updates of one form share one function: the two
-ends of an absorber, every value of a parameter, every shape. Constants of the stencil are part of the form.
+Fields, offsets, parameters, signals and tables become numbered pointers, so updates of one form share one function:
+the two ends of an absorber, every value of a parameter, every shape. Constants of the stencil and the lengths of tables
+are part of the form.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import MappingProxyType
 
 from peergrid.grid import Index
 from peergrid.stencil import Problem, Update
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.program import counts
 
 INFIX = {
@@ -49,7 +50,14 @@ class Sample:
     ahead: int = 0
 
 
-Operand = Write | Read | Param | Now | Sample
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The first entry of a table; the others follow."""
+
+    table: str
+
+
+Operand = Write | Read | Param | Now | Sample | Entries
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class _Body(RowWriter):
                 return self._let(CHOICE[op] if op in CHOICE else f"{{0}} {INFIX[op]} {{1}}", *parts)
             case Where():
                 return self._let("{1} if {0} else {2}", *parts)
+            case Entry(table):
+                return self._entry(table, parts[0], user)
         raise TypeError(f"Unknown expression {expr!r}.")
 
     def _operand(self, expr: Expr, place: int, names: Mapping[Expr, str]) -> str:
@@ -144,6 +154,13 @@ class _Body(RowWriter):
             self.known[key] = f"c{len(self.before)}"
             self.before.append(f"{self.known[key]} = p{number}[0]")
         return self.known[key]
+
+    def _entry(self, table: str, index: str, user: str) -> str:
+        """An entry of a table, at the nearest place that there is."""
+        number, last = self.pointer(Entries(table), user), len(self.problem.tables[table]) - 1
+        above = self._let("{0} if {0} > {1} else {1}", index, self._constant(0.0))
+        near = self._let("{0} if {0} < {1} else {1}", above, self._constant(float(last)))
+        return self._let(f"p{number}[int({{0}})]", near)
 
     def _operand_of(self, expr: Read | Param | Now) -> Operand:
         """The operand that is loaded for an expression in the row that is being written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peergrid.codegen.cpu.plan import code_of, stream_plan
-from peergrid.codegen.cpu.rows import Operand, Sample, Write
+from peergrid.codegen.cpu.rows import Entries, Operand, Sample, Write
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Now, Param, Read
 
@@ -34,5 +34,7 @@ def _name(operand: Operand) -> str:
             return f"{field}[{', '.join(map(str, offset))}]"
         case Param(key):
             return key
+        case Entries(table):
+            return table
         case Now(signal) | Sample(signal):
             return f"{signal}.now"

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.codegen.cpu.entries import entry_functions, looked_up
 from peergrid.codegen.cpu.fetch import asked_ahead
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
-from peergrid.codegen.cpu.rows import Operand, RowCode, RowWriter, Sample, Write, slopes
+from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, RowWriter, Sample, Write, slopes
 from peergrid.stencil import Assignment, Problem
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where
 from peergrid.stencil.pairs import FORMATS
 from peergrid.stencil.program import counts
 
@@ -36,6 +37,12 @@ class _Writer(RowWriter):
     lines: dict[tuple[int, int], str] = field(default_factory=dict)
     before: list[str] = field(default_factory=list)
     code: list[str | Load] = field(default_factory=list)
+    permuting: bool = False
+
+    @property
+    def looks_up(self) -> bool:
+        """True where entries of tables are asked for."""
+        return any(isinstance(operand, Entries) for operand in self.operands)
 
     @property
     def lanes(self) -> Lanes:
@@ -79,6 +86,8 @@ class _Writer(RowWriter):
                 return self._binary(op, parts[0], parts[1], expr.operands[0].is_condition)
             case Where():
                 return self._let(f"select {self.mask} {parts[0]}, {self.vector} {parts[1]}, {self.vector} {parts[2]}")
+            case Entry(table):
+                return self._entry(table, parts[0], user)
         raise TypeError(f"Unknown expression {expr!r}.")
 
     def _operand(self, expr: Expr, place: int, names: Mapping[Expr, str]) -> str:
@@ -171,6 +180,17 @@ class _Writer(RowWriter):
             found = self._let(f"insertelement {self.vector} {found}, {self.lanes.number} {value}, i64 {lane}")
         return found
 
+    def _entry(self, table: str, index: str, user: str) -> str:
+        """Entries of a table, at the nearest places that there are."""
+        number, count = self.pointer(Entries(table), user), len(self.problem.tables[table])
+        near = index
+        for comparison, end in (("ogt", 0), ("olt", count - 1)):
+            edge = f"splat ({self.lanes.number} {_bits(end, self.problem.grid.dtype)})"
+            inside = self._let(f"fcmp {comparison} {self.vector} {near}, {edge}")
+            near = self._let(f"select {self.mask} {inside}, {self.vector} {near}, {self.vector} {edge}")
+        places = self._let(f"fptosi {self.vector} {near} to {self.lanes.words}")
+        return looked_up(self.lanes, self._let, number, count, places, self.permuting)
+
     def _varies(self, read: Read) -> bool:
         """True where the values differ along a line."""
         return self.problem.grid.ndim - 1 in self.problem.fields[read.field].axes
@@ -194,20 +214,21 @@ def vector_code(
     assignments: Sequence[Assignment],
     in_place: Mapping[str, str],
     rows: int,
-    shifting: bool | None = None,
+    wide: bool | None = None,
 ) -> RowCode:
     """The row function of an update's assignments on so many planes at once.
 
     in_place: fields whose old values lie where new values are written, each with the field that is written there;
-    shifting: neighbours along a line are shifted together (None: where this processor does it in one instruction).
+    wide: an instruction shifts neighbours along a line together, or permutes them (None: as this processor does).
     """
-    writer = _Writer(problem, in_place)
+    wide = shifts_vectors() if wide is None else wide
+    writer = _Writer(problem, in_place, permuting=wide)
     targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in assignments]
     stores = [writer.pointer(*target) for target in targets]
     values: list[str] = []
     for writer.ahead in range(rows):
         values += [writer.value(a.value, a.target) for a in assignments]
-    shifted = reaches(writer.lanes, writer.code) if (shifts_vectors() if shifting is None else shifting) else {}
+    shifted = reaches(writer.lanes, writer.code) if wide else {}
     text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows), shifted)
     return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
 
@@ -242,7 +263,7 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
     return "\n".join(
         [
             HEAD,
-            *_declarations(lanes),
+            *_declarations(lanes, writer.permuting and writer.looks_up),
             "",
             "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
             "start:",
@@ -304,7 +325,7 @@ def _in_planes(writer: _Writer, operand: Operand) -> bool:
     )
 
 
-def _declarations(lanes: Lanes) -> list[str]:
+def _declarations(lanes: Lanes, permuted: bool) -> list[str]:
     """The functions of LLVM that a module may call."""
     vector, mask, words = lanes.vector, lanes.mask, lanes.words
     return [
@@ -314,6 +335,7 @@ def _declarations(lanes: Lanes) -> list[str]:
         f"declare {words} @llvm.masked.load.{lanes.words_suffix}.p0(ptr, i32, {mask}, {words})",
         f"declare void @llvm.masked.store.{lanes.suffix}.p0({vector}, ptr, i32, {mask})",
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+        *(entry_functions(lanes) if permuted else ()),
     ]
 
 

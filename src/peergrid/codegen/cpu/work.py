@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise, product
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Operand, RowCode, Sample, Write, copy_code, past_cache_code
+from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, Sample, Write, copy_code, past_cache_code
 from peergrid.codegen.cpu.vectors import copy_vectors, fill_vectors
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
@@ -191,6 +191,8 @@ class Tile:
                 return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
             case Param(key):
                 return Placement(Storage("parameter", key))
+            case Entries(table):
+                return Placement(Storage("table", table))
             case Sample(signal, ahead):
                 return Placement(Storage("signal", signal, node.step), _ahead(box, ahead))
         return Placement(Storage("signal", operand.signal), place=(0, node.step))

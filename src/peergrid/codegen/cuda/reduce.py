@@ -101,7 +101,8 @@ class ReduceKernel:
     @property
     def _value(self) -> Result:
         arguments, dtype = self._arguments, self.problem.grid.dtype
-        (found,) = cell_text([self.reduction.value], self._names.__getitem__, arguments.param, arguments.now, dtype)
+        given = arguments.param, arguments.now, arguments.entry
+        (found,) = cell_text([self.reduction.value], self._names.__getitem__, *given, dtype)
         return found
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cpu.entries import filled
 from peergrid.codegen.cpu.jit import compile_driver, compile_rows
 from peergrid.codegen.cpu.lanes import VECTOR
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
@@ -171,6 +172,8 @@ class _Places:
                 return self.buffers[storage].offset, 0, 0, 0, 0, 1, 0
             case "parameter":
                 return self._series([self.problem.params[storage.name]], moves=0)
+            case "table":
+                return self._series(filled(self.problem.tables[storage.name].values), moves=0)
             case "signal" if self.problem.signals[storage.name].slopes:
                 return self._travelling(self.problem.signals[storage.name], storage.number)
             case "signal":

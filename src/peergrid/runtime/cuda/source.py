@@ -72,7 +72,7 @@ def each_part_once(texts: Sequence[str]) -> Iterator[str]:
 def _numbers(problem: Problem) -> Iterator[str]:
     """The number that kernels have for each of the user's names."""
     given = Arguments(problem)
-    for what, names in (("fields", given.fields), ("params", given.params), ("signals", given.signals)):
+    for what, names in (("fields", given.fields), ("params", given.params), ("signals", given.signals + given.tables)):
         if names:
             yield f"// a.{what}: " + ", ".join(f"[{number}] {name}" for number, name in enumerate(names))
 

@@ -129,7 +129,7 @@ class Text1D:
         """The new values of an update's targets, in order."""
         given, names = self._arguments, [f"next[{targets.index(target)}]" for target in update.targets]
         values = [assignment.value for assignment in update.assignments]
-        found = cell_text(values, self._read, given.param, given.now, self.problem.grid.dtype, names=names)
+        found = cell_text(values, self._read, given.param, given.now, given.entry, self.problem.grid.dtype, names=names)
         for name, target, result in zip(names, update.targets, found, strict=True):
             yield from result.declarations
             yield f"{name} = {result.value};  // {target}"

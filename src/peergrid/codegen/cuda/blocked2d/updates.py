@@ -47,6 +47,10 @@ VALUE = """\
 template <class C> __device__ __forceinline__ R {name}(const C& cell) {{ return {value}; }}
 """
 
+ENTRIES = """\
+template <class C> __device__ __forceinline__ const R* {name}(const C& cell) {{ return {entries}; }}
+"""
+
 UPDATE = """\
 template <class C> __device__ __forceinline__ void {name}(const C& cell, {results}) {{
 {lines}
@@ -129,9 +133,9 @@ class Updates:
 
     @cached_property
     def _values(self) -> dict[str, str]:
-        """Identifiers of parameters and signals."""
+        """Identifiers of parameters, signals and tables."""
         given = Arguments(self.problem)
-        return identifiers((*given.params, *given.signals), (*words(), *self.names.values()))
+        return identifiers((*given.params, *given.signals, *given.tables), (*words(), *self.names.values()))
 
     def _accesses(self) -> Iterator[str]:
         """The values that an update names beside fields."""
@@ -140,6 +144,11 @@ class Updates:
             yield VALUE.format(name=self._values[key], value=f"cell.a.params[{place}]")
         for place, key in enumerate(given.signals):
             yield VALUE.format(name=self._values[key], value=f"cell.signal({place})")
+        for key in given.tables:
+            yield ENTRIES.format(name=self._values[key], entries=f"cell.{given.entries(key)}")
+
+    def _entry(self, table: str, index: str) -> str:
+        return Arguments(self.problem).entry(table, index, f"{self._values[table]}(cell)")
 
     def _updates(self) -> Iterator[str]:
         for (_, assignments), name in self.functions.items():
@@ -154,6 +163,7 @@ class Updates:
             lambda read: f"at<{self.names[read.field]}, {read.offset[0]}, {read.offset[1]}>(cell)",
             lambda key: f"{self._values[key]}(cell)",
             lambda signal: f"{self._values[signal]}(cell)",
+            self._entry,
             self.problem.grid.dtype,
             "value_",
             names,

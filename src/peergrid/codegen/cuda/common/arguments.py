@@ -78,6 +78,19 @@ class Arguments:
         return f"sample({', '.join(asked)})"
 
     @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The tables, which the struct has as signals behind the others."""
+        return tuple(self.problem.tables)
+
+    def entries(self, table: str) -> str:
+        """The C++ text of the pointer to a table's first entry."""
+        return f"a.signals[{len(self.signals) + self.tables.index(table)}].samples"
+
+    def entry(self, table: str, index: str, entries: str = "") -> str:
+        """The C++ text of a table's entry at an index, given as text; entries: that of the first one's pointer."""
+        return f"pg_entry<{len(self.problem.tables[table])}>({entries or self.entries(table)}, {index})"
+
+    @cached_property
     def movable(self) -> tuple[Update, ...]:
         """The updates of a few cells, such as sources: where they lie is data."""
         return _movable(self.problem)
@@ -88,6 +101,11 @@ class Arguments:
             return str(update.box.lo[axis]), str(update.box.hi[axis])
         corner = f"a.corners[{self.movable.index(update)}][{axis}]"
         return corner, f"{corner} + {update.box.shape[axis]}"
+
+    @property
+    def _series(self) -> int:
+        """The signals and tables that the struct has room for."""
+        return max(1, len(self.signals) + len(self.tables))
 
     @property
     def corners(self) -> NDArray[np.int32]:
@@ -104,7 +122,7 @@ class Arguments:
             real=CTYPES[self.problem.grid.dtype],
             fields=len(self.fields),
             scratch=max(1, self.scratch),
-            signals=max(1, len(self.signals)),
+            signals=self._series,
             params=max(1, len(self.params)),
             corners=max(1, len(self.movable)),
         )
@@ -117,7 +135,7 @@ class Arguments:
         members: list[Any] = [
             ("fields", FIELD, (len(self.fields),)),
             ("scratch", "<u8", (max(1, self.scratch),)),
-            ("signals", signal, (max(1, len(self.signals)),)),
+            ("signals", signal, (self._series,)),
             ("regions", "<u8"),
             ("receivers", "<u8"),
             ("traces", "<u8"),

@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
-from peergrid.stencil.expr import Binary, Const, Expr, Now, Param, Read, Unary, Where, ordered
+from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.program import CellProgram, counts, has_exponents, is_operation
 
 CTYPES: dict[Dtype, str] = {"float32": "float", "float64": "double"}
@@ -76,6 +76,7 @@ def cell_text(
     read: Callable[[Read], str],
     param: Callable[[str], str],
     now: Callable[[str], str],
+    entry: Callable[[str, str], str],
     dtype: Dtype,
     prefix: str = "t",
     names: Sequence[str] = (),
@@ -84,13 +85,14 @@ def cell_text(
 ) -> tuple[Result, ...]:
     """The text of results that are computed together, in order; what is used more than once is declared once.
 
-    The callables give the text of a read, of a parameter (by key), of a signal (by name). Every compound is in
-    parentheses, so the text can stand anywhere; what the callables give must be able to, too.
+    The callables give the text of a read, of a parameter (by key), of a signal (by name), of an entry of a table (by
+    name and the text of the index). Every compound is in parentheses, so the text can stand anywhere; what the
+    callables give must be able to, too.
 
     prefix: what the names of declared values begin with; names: what each result is called once it is there, if it
     has a name that later ones may use; nested: operations within one another that are written as one expression.
     """
-    writer = _Writer(CellProgram(tuple(results)), read, param, now, dtype, prefix, nested, style)
+    writer = _Writer(CellProgram(tuple(results)), read, param, now, entry, dtype, prefix, nested, style)
     return tuple(writer.result(n, names[n] if names else None) for n in range(len(results)))
 
 
@@ -102,6 +104,7 @@ class _Writer:
     read: Callable[[Read], str]
     param: Callable[[str], str]
     now: Callable[[str], str]
+    entry: Callable[[str, str], str]
     dtype: Dtype
     prefix: str
     nested: int
@@ -148,6 +151,8 @@ class _Writer:
             for n, o in enumerate(node.operands)
         ]
         match node:
+            case Entry(table):
+                return self.entry(table, parts[0])
             case Where():
                 return self.style.choice.format(*parts)
             case Unary(op) | Binary(op) if op in CALLS:
@@ -161,7 +166,9 @@ class _Writer:
 
 def helpers(problem: Problem) -> str:
     """The functions that the text of a problem's values calls."""
-    return include("values.cuh", *(("exponents.cuh",) if has_exponents(problem) else ())).removesuffix("\n")
+    exponents = ("exponents.cuh",) if has_exponents(problem) else ()
+    entries = ("entries.cuh",) if problem.tables else ()
+    return include("values.cuh", *exponents, *entries).removesuffix("\n")
 
 
 def literal(value: float, dtype: Dtype) -> str:

@@ -71,7 +71,8 @@ class Body:
         def now(signal: str) -> str:
             return given.now(signal, cell=cell)
 
-        found = cell_text(self.values, read, given.param, now, problem.grid.dtype, prefix, names, nested)
+        dtype = problem.grid.dtype
+        found = cell_text(self.values, read, given.param, now, given.entry, dtype, prefix, names, nested)
         for name, member, result in zip(names, self.variant.members, found, strict=True):
             yield from result.declarations
             yield f"const R {name} = {result.value};  // {member.of(problem).target}, stage {member.stage}"

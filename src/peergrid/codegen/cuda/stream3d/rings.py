@@ -50,7 +50,7 @@ class Ring:
 def part(problem: Problem, stages: tuple[int, ...]) -> Problem:
     """The problem whose step is some stages of a problem's step, with the same fields in the same order."""
     chosen = tuple(problem.stages[number] for number in stages)
-    return Problem(problem.grid, problem.fields, problem.signals, problem.params, chosen)
+    return Problem(problem.grid, problem.fields, problem.signals, problem.params, problem.tables, chosen)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class Text:
         """The whole translation unit."""
         parts = (
             prelude(self._arguments),
-            include("packs.cuh"),
+            include("packs.cuh", *(("packed_entries.cuh",) if self.rings.whole.tables else ())),
             self._shape,
             include("planes3d.cuh"),
             include("stream3d.cuh"),
@@ -244,6 +244,7 @@ class Text:
             lambda read: self._read(node, read),
             self._arguments.param,
             lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
+            self._arguments.entry,
             self.rings.problem.grid.dtype,
             names=names,
             style=PACKED,

@@ -122,8 +122,8 @@ class Plan:
         fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
         scratch = self.scratch_sets * sum(blocks[name].bytes for name in self.scratch)
         between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
-        signals = sum({id(one.samples): one.samples.nbytes for one in problem.signals.values()}.values())
-        return fields + scratch + between + signals + len(problem.receivers) * self.total_steps * problem.itemsize
+        series = sum({id(values): values.nbytes for values in _series(problem)}.values())
+        return fields + scratch + between + series + len(problem.receivers) * self.total_steps * problem.itemsize
 
     def taken(self, device: int, more: int = 0) -> int:
         """Bytes that a device has less, as its driver reports, while the run is in it; more: needed beside these."""
@@ -238,11 +238,11 @@ class FieldMemory:
         if self.plan.scratch:
             filled["scratch"][0] = self.scratch(device, 0)
         known: dict[int, int] = {}  # signals may share their samples
-        for n, signal in enumerate(problem.signals.values()):
-            if id(signal.samples) not in known:
-                known[id(signal.samples)] = self.devices.constant(device, signal.samples)
-            filled["signals"]["samples"][0, n] = known[id(signal.samples)]
-            filled["signals"]["count"][0, n] = len(signal.samples)
+        for n, values in enumerate(_series(problem)):
+            if id(values) not in known:
+                known[id(values)] = self.devices.constant(device, values)
+            filled["signals"]["samples"][0, n] = known[id(values)]
+            filled["signals"]["count"][0, n] = len(values)
         filled["params"][0, : len(problem.params)] = list(problem.params.values())
         filled["corners"] = self.arguments.corners
         filled["traces"] = self._traces[device]
@@ -378,6 +378,12 @@ class FieldMemory:
         self.devices.enter(device)
         self.devices.driver.fill(pointer, NAN_WORD, count // 4)
         return pointer
+
+
+def _series(problem: Problem) -> tuple[Array, ...]:
+    """The samples of all signals, then the entries of all tables, as the arguments of kernels have them."""
+    samples = (signal.samples for signal in problem.signals.values())
+    return (*samples, *(table.values for table in problem.tables.values()))
 
 
 def keeps_cells(problem: Problem, name: str) -> bool:
