@@ -80,7 +80,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
     answer = call("plan", model, "--machine", "h200-x8")
     assert answer.code == 3
     assert "Describing the model takes" in answer.err
-    assert re.search(r"its fields take at least \d[\d,.]* [GT]iB of the GPUs': plan it on a host with more", answer.err)
+    assert re.search(r"its fields take at least \d[\d,.]* [GT]iB of the GPUs': use a host with more", answer.err)
 
 
 @pytest.mark.parametrize(

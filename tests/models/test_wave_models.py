@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,26 @@ def test_a_large_medium_of_numbers_is_planned_without_arrays() -> None:
     assert plain < 1 << 30
     assert layered > 1024**3 * 24
     assert model("[medium]\nvelocity = 2000.0\n", cube).build().problem.grid.shape == (1040,) * 3
+
+
+@pytest.mark.parametrize("density", [None, 1000.0])
+def test_the_steps_of_a_layered_medium_are_known_without_its_arrays(density: float | None) -> None:
+    """A medium of 3 TB says so at once, and a column of one gives the time step of the whole."""
+    medium = "[medium]\nvelocity = 1500.0\n[[layer]]\ntop = 50.0\nvelocity = 2800.0\n"
+    if density is not None:
+        medium = medium.replace("[[layer]]", f"density = {density}\n[[layer]]") + "density = 2100.0\n"
+    timed = model(medium)
+    timed = replace(timed, grid=replace(timed.grid, steps=None, time=0.4))
+    assert timed.steps == timed.propagator.steps(0.4)
+    large = replace(timed, grid=replace(timed.grid, size=(6e6, 6e6)))
+    assert large.memory(computing=True, writing=False).cells > 1 << 40
+
+
+def test_a_survey_is_checked_without_the_places_of_all_receivers() -> None:
+    array = "[[receiver_array]]\nfirst = [30.0, 20.0]\nlast = [90.0, 20.0]\ncount = 2000000000\n"
+    survey = '[survey]\nkind = "common_offset"\ntraces = 2\nstep = [1.0, 0.0]\n'
+    described = model(f"[medium]\nvelocity = 1500.0\n{array}{survey}")
+    assert described.memory(computing=True, writing=False).records > 1 << 33
 
 
 def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> None:

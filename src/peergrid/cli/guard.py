@@ -39,6 +39,6 @@ def check_description_memory(model: Model) -> None:
     if needed > RESERVE * free:
         raise DoesNotFit(
             f"Describing the model takes {gibibytes(needed)} of this host's memory and {gibibytes(free)} are free; its "
-            f"fields take at least {gibibytes(described.devices)} of the GPUs': plan it on a host with more, or with a "
-            "coarser grid."
+            f"fields take at least {gibibytes(described.devices)} of the GPUs': use a host with more, or a coarser "
+            "grid."
         )

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from peergrid.cli.choose import ModelFile
+from peergrid.cli.guard import check_description_memory
 from peergrid.errors import UsageError
 from peergrid.models import read
 from peergrid.sources import Target, source_of
@@ -28,5 +29,6 @@ def source(
         raise UsageError(f"'--steps' takes a whole number above 0, got {steps}.")
     if gpus is not None and gpus < 1:
         raise UsageError(f"'--gpus' takes a whole number above 0, got {gpus}.")
-    problem = read(model).build().problem
-    typer.echo(source_of(problem, cast(Target, target), steps, strategy, gpus))
+    described = read(model)
+    check_description_memory(described)
+    typer.echo(source_of(described.build().problem, cast(Target, target), steps, strategy, gpus))

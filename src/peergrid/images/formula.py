@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable
 from typing import Any
+from warnings import catch_warnings
 
 from peergrid.errors import UsageError
 from peergrid.io.rule import shown
@@ -28,7 +29,8 @@ def parse(text: str) -> Formula:
     if len(text) > LONGEST:
         raise UsageError(f"A formula has at most {LONGEST} characters, got {len(text):,}.")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with catch_warnings(action="ignore"):  # about texts such as "3x", which are refused
+            tree = ast.parse(text.strip(), mode="eval").body
         _checked(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"A formula is made of {EXPECTED}, got '{shown(text, 200)}'.") from None

@@ -209,9 +209,10 @@ class WaveModel:
     @property
     def anchors(self) -> tuple[Vector, Vector]:
         """The first source and the first receiver. Raises UsageError if there is none."""
-        if not len(self.places):
+        heard = [*(one.position for one in self.receivers), *(one.first for one in self.receiver_arrays)]
+        if not heard:
             raise UsageError("A survey is expected to have a receiver, got none; add a [[receiver]].")
-        return self.sources[0].position, tuple(map(float, self.places[0]))
+        return self.sources[0].position, heard[0]
 
     def moved(self, shift: Shift) -> Self:
         """The model of one shot."""
@@ -246,9 +247,8 @@ class WaveModel:
     def _varies(self, name: str) -> bool:
         """True if a parameter differs from node to node: from a file, in layers, or at a free surface."""
         given = getattr(self.medium, name)
-        layered = any(getattr(layer, name) is not None for layer in self.layers)
         mirrored = self.grid.free_surface and name in ("velocity", "tilt")
-        return isinstance(given, ParameterFile) or layered or (given is not None and mirrored)
+        return isinstance(given, ParameterFile) or self._in_layers(name) or (given is not None and mirrored)
 
     @property
     def _layers(self) -> int:
@@ -271,12 +271,23 @@ class WaveModel:
     @property
     def steps(self) -> int:
         """The steps of the run."""
-        return self.grid.steps or self.propagator.steps(self.grid.time or 0.0)
+        return self.grid.steps or self._clock.steps(self.grid.time or 0.0)
+
+    @property
+    def _clock(self) -> Propagator:
+        """Waves with the time steps of the model's: of a column, where depth is all that parameters vary with.
+
+        A medium that fits nowhere is told so before it has arrays.
+        """
+        if any(isinstance(getattr(self.medium, name), ParameterFile) for name in PARAMETERS):
+            return self.propagator
+        column = (*(1,) * (self.ndim - 1), self.nodes[-1])
+        return Propagator(Medium(column, self.spacings, **self._parameters(column)), self.scheme)
 
     @cached_property
     def propagator(self) -> Propagator:
         """The waves of the medium, with its parameters read."""
-        return Propagator(Medium(self.nodes, self.spacings, **self._parameters()), self.scheme)
+        return Propagator(Medium(self.nodes, self.spacings, **self._parameters(self.nodes)), self.scheme)
 
     @cached_property
     def shot(self) -> Shot:
@@ -291,7 +302,8 @@ class WaveModel:
         single = np.array([receiver.position for receiver in self.receivers], dtype=np.float64)
         return np.concatenate([single.reshape(-1, self.ndim), *lines])
 
-    def _parameters(self) -> Mapping[str, Any]:
+    def _parameters(self, nodes: tuple[int, ...]) -> Mapping[str, Any]:
+        """The parameters of a medium of so many nodes."""
         found: dict[str, Any] = {}
         depth = np.arange(self.nodes[-1], dtype=np.float64) * self.spacings[-1]
         for name in PARAMETERS:
@@ -299,7 +311,9 @@ class WaveModel:
             if given is None:
                 continue
             values = self._array(name, given) if isinstance(given, ParameterFile) else given
-            found[name] = self._layered(name, values, depth)
+            if self._in_layers(name):
+                values = self._layered(name, np.broadcast_to(values, nodes), depth)
+            found[name] = values
             if name in ("tilt", "azimuth"):
                 found[name] = np.radians(found[name])
         return found
@@ -307,12 +321,13 @@ class WaveModel:
     def _array(self, name: str, given: ParameterFile) -> NDArray[Any]:
         return read_array(Path(given.file), given.dataset, f"medium.{name}", self.nodes)
 
-    def _layered(self, name: str, values: Any, depth: Doubles) -> Any:
+    def _in_layers(self, name: str) -> bool:
+        return any(getattr(layer, name) is not None for layer in self.layers)
+
+    def _layered(self, name: str, values: NDArray[Any], depth: Doubles) -> NDArray[Any]:
         """The values with those of the layers, each from its top down."""
-        layers = [(layer.top, getattr(layer, name)) for layer in self.layers if getattr(layer, name) is not None]
-        if not layers:
-            return values
-        found = np.broadcast_to(values, self.nodes).copy()
-        for top, value in layers:
-            found[..., depth >= top * (1 - 1e-12)] = value
+        found = values.copy()
+        for layer in self.layers:
+            if (value := getattr(layer, name)) is not None:
+                found[..., depth >= layer.top * (1 - 1e-12)] = value
         return found

@@ -49,7 +49,8 @@ def _check_survey(model: WaveModel) -> None:
     if model.survey is None:
         return
     for number, shot in enumerate(traces(model), start=1):
-        positions = [*(source.position for source in shot.sources), *map(tuple, shot.places)]
+        positions = [*(one.position for one in shot.sources), *(one.position for one in shot.receivers)]
+        positions += [end for array in shot.receiver_arrays for end in (array.first, array.last)]
         for place in positions:
             if not all(-SLACK <= x <= length + SLACK for x, length in zip(place, model.grid.size, strict=True)):
                 raise UsageError(

@@ -85,5 +85,5 @@ class PeerKernel(PassKernel):
 
 
 def _fields(made: PassKernel) -> dict[str, Any]:
-    """What a `PassKernel` is given."""
+    """The data of a `PassKernel`."""
     return {field.name: getattr(made, field.name) for field in fields(PassKernel)}
