@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, product
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -17,7 +18,7 @@ from peergrid.codegen.regions import mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.models.wave import Medium, Propagator
-from peergrid.runtime.cpu.caches import second_level
+from peergrid.runtime.cpu.caches import second_level, tile_cache, update_rate
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil
 
@@ -124,14 +125,37 @@ def test_tiles_that_no_second_level_holds_fit_the_cache_behind() -> None:
     assert all(tile.shape[1] * tile.shape[2] * weight.bytes_per_cell <= 8 * cache for tile in found)
 
 
-def test_the_cache_is_read_from_the_system(tmp_path) -> None:
-    for number, (level, size) in enumerate([("1", "48K"), ("2", "2M"), ("3", "8M")]):
+@pytest.fixture
+def cache_root(tmp_path) -> Path:
+    for number, (level, size) in enumerate([("1", "48K"), ("2", "2M"), ("3", "32M")]):
         folder = tmp_path / f"index{number}"
         folder.mkdir()
         (folder / "level").write_text(level + "\n")
         (folder / "size").write_text(size + "\n")
-    assert second_level(tmp_path) == 2 << 20
-    assert second_level(tmp_path / "absent") == 1 << 20
+    return tmp_path
+
+
+def test_the_cache_is_read_from_the_system(cache_root) -> None:
+    assert second_level(cache_root) == 2 << 20
+    assert second_level(cache_root / "absent") == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("third", "rate", "expected"),
+    [
+        ("32M", 0.7, 16 << 20),  # eight times the second level, nearly as fast
+        ("32M", 0.2, 2 << 20),
+        ("24M", 0.7, 2 << 20),  # no room for tiles of all cores
+    ],
+)
+def test_tiles_are_cut_for_a_third_level_that_is_large_and_fast(cache_root, third, rate, expected) -> None:
+    (cache_root / "index2" / "size").write_text(third + "\n")
+    assert tile_cache(cache_root, lambda size: 1.0 if size <= 2 << 20 else rate) == expected
+    assert tile_cache(cache_root / "absent", lambda size: 1.0) == 1 << 20
+
+
+def test_the_rate_of_updating_an_array_is_measured() -> None:
+    assert update_rate(1 << 16) > 0
 
 
 def reached(tile: Tile, layout: Layout, access: Placement, cells: Box) -> tuple[Box, Box]:

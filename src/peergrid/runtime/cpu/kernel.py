@@ -19,7 +19,7 @@ from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
 from peergrid.grid import Array, Box, Signal
-from peergrid.runtime.cpu.caches import second_level
+from peergrid.runtime.cpu.caches import second_level, tile_cache
 from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import Block, DeviceMemory
 from peergrid.stencil import Problem
@@ -42,10 +42,11 @@ def compile_kernel(
     """The `Kernel` of a problem.
 
     cache: folder for compiled code, kept between runs (None: nowhere; a folder that cannot be written does no harm);
-    cache_bytes: of the processor cache to plan for, by default the second level of one core; rotate: fields rotate in
-    memory (see `rotating_fields`); left: fields whose values need not be stored by a pass.
+    cache_bytes: of a core's caches to plan for, by default as `caches` finds; rotate: fields rotate in memory (see
+    `rotating_fields`); left: fields whose values need not be stored by a pass.
     """
-    planner = partial(tiled_plan, problem, cache_bytes or second_level(), rotate=rotate)
+    usable = tile_cache if problem.grid.ndim == 3 else second_level
+    planner = partial(tiled_plan, problem, cache_bytes or usable(), rotate=rotate)
     return CpuKernel(problem, cache, planner, left)
 
 
