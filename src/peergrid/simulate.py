@@ -182,7 +182,7 @@ class Simulation:
         """Replace the values of a field or profile by a number, or by an array of its shape.
 
         Raises UsageError for other values. Of a field with `prev`, cells that no update writes keep their values:
-        raises UsageError where the new ones differ there.
+        raises UsageError if the new ones differ there.
         """
         if name not in self.problem.fields:
             raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got '{name}'.")

@@ -108,7 +108,7 @@ def counts_of(devices: int) -> tuple[int, ...]:
 def counts_named(text: str, devices: int) -> tuple[int, ...]:
     """The numbers in a list such as '1,8', each once, in ascending order.
 
-    Raises UsageError where one of them is not a number from 1 to `devices`.
+    Raises UsageError if one of them is not a number from 1 to `devices`.
     """
     known = {str(count): count for count in range(1, devices + 1)}
     named = set(text.split(","))
@@ -172,7 +172,7 @@ def _rows(
 ) -> Iterator[tuple[Measured, ...]]:
     """The measured cases; those that need more memory than there is are left out, with a line on standard error.
 
-    Raises DoesNotFit where none has room.
+    Raises DoesNotFit if none has room.
     """
     measured, refused = False, None
     for together in _groups(cases):

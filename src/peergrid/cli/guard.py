@@ -33,7 +33,7 @@ def check_model_memory(model: Model, devices: Devices, writing: bool) -> Memory:
 
 
 def check_description_memory(model: Model) -> None:
-    """Raise DoesNotFit where the host has too little memory free for the cells of a model that is not run here."""
+    """Raise DoesNotFit if the host has too little memory free for the cells of a model that is not run here."""
     described, free = model.memory(computing=False, writing=False), free_memory()
     needed = described.cells + described.records
     if needed > RESERVE * free:

@@ -56,8 +56,8 @@ def compile_cubin(
     cannot be written does no harm); registers: the most a thread may use; file: where the text lies, for profilers to
     show its lines.
 
-    Raises CompileError where the compiler refuses the text, DoesNotFit where it has too little memory, UsageError
-    without the packages.
+    Raises CompileError if the compiler refuses the text, DoesNotFit if it has too little memory, UsageError without the
+    packages.
     """
     program = _program(source, arch, registers, file=file)
     log = io.StringIO()

@@ -117,7 +117,7 @@ def stretching(command: Command, folder: Path) -> Item:
 
 
 def of_all(command: Command, count: int) -> None:
-    """Raise UsageError where another number of words is there; one more would name the absorbers of a #pml_slab."""
+    """Raise UsageError if another number of words is there; one more would name the absorbers of a #pml_slab."""
     if len(command.words) == count + 1:
         raise command.fault("to be for all absorbers", f"those of '{command.words[count]}'", "take the name out")
     counted(command, count)

@@ -70,7 +70,7 @@ def taken(built: BuiltDomain, region: Region, field: Callable[[str], Array]) -> 
 
 
 def write(path: Path, built: BuiltDomain, region: Region, nodes: Mapping[str, Array]) -> None:
-    """One file, VTKHDF or plain HDF5 by its name. Raises UsageError where it cannot be written."""
+    """One file, VTKHDF or plain HDF5 by its name. Raises UsageError if it cannot be written."""
     spacing = np.array(built.domain.spacing)
     origin, width = np.array(region.lo) * spacing, np.array(region.stride) * spacing
     if built.domain.mode.startswith("TE"):  # whose fields lie on the plane between two cells of gprMax

@@ -183,7 +183,7 @@ class Field:
 
     @property
     def full(self) -> bool:
-        """True where the field varies along every axis."""
+        """True if the field varies along every axis."""
         return len(self.axes) == self.grid.ndim
 
     def first_values(self) -> Array:

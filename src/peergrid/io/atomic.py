@@ -14,7 +14,7 @@ from peergrid.errors import UsageError
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary sibling of `path` to write to: it takes the name when the block ends well, else it is removed.
 
-    Raises UsageError where the folder cannot be written or the disk is full.
+    Raises UsageError if the folder cannot be written or the disk is full.
     """
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:

@@ -112,7 +112,7 @@ class OpenModel(Model, Protocol):
     """A model whose file leaves open the number of traces, the precision and the pictures."""
 
     def with_traces(self, traces: int) -> Self:
-        """The same model with a survey of `traces` traces. Raises UsageError where it cannot have one."""
+        """The same model with a survey of `traces` traces. Raises UsageError if it cannot have one."""
 
     def with_dtype(self, dtype: Dtype) -> Self:
         """The same model in a precision."""

@@ -269,7 +269,7 @@ class Arrangement:
 
     @property
     def stay(self) -> bool:
-        """True where tiles stay for a whole pass."""
+        """True if tiles stay for a whole pass."""
         return self._routes.stay
 
     @cached_property

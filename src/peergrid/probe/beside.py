@@ -39,7 +39,7 @@ class Beside:
         at: its coordinates.
         median: of the program's processes.
         processes: what each of the program's processes gave.
-        ours: median of our processes; None where we do not measure it.
+        ours: median of our processes; None if we do not measure it.
         our_processes: what each of ours gave.
         off: the share by which ours is larger.
     """

@@ -68,7 +68,7 @@ class Profile:
                     yield item
 
     def find(self, quantity: str, at: Mapping[str, Scalar]) -> Measurement | None:
-        """The first result of `quantity` whose coordinates include `at`; None where there is none."""
+        """The first result of `quantity` whose coordinates include `at`; None if there is none."""
         for item in self.results(quantity):
             if all(item.at.get(key) == value for key, value in at.items()):
                 return item

@@ -43,7 +43,7 @@ class Executor(Protocol):
 
     @property
     def host_seconds(self) -> float | None:
-        """Seconds in which the busiest thread issued work so far, without waiting; None where it is not measured."""
+        """Seconds in which the busiest thread issued work so far, without waiting; None if it is not measured."""
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array or from a function of a box."""
@@ -85,7 +85,7 @@ class Executor(Protocol):
         """The first cell where a state field is NaN or infinite."""
 
     def busy_seconds(self) -> tuple[float, ...] | None:
-        """Seconds in which each device has computed so far; None where it is not measured."""
+        """Seconds in which each device has computed so far; None if it is not measured."""
 
     def close(self) -> None:
         """Release everything."""

@@ -1,9 +1,9 @@
-"""Sparse matrices times vectors over devices: rows are split, and of the vector each device gets what its rows read.
+"""Products of sparse matrices with vectors over devices: rows are split, and each device gets the part of the vector
+that its rows read.
 
-To be read in this order: `matrix` (compressed rows, from files and SciPy), `sliced` (the same in slices), `problem`
-(reads and writes of a product, for schedules), `compiled` (the product on processors), `gpus` (on GPUs, by
-`products.cu`), `products` (a run, and the power iteration), `one_range` (a run with the vector in one range of
-addresses over GPUs).
+Read in this order: `matrix` (compressed rows, from files and SciPy), `sliced` (the same in slices), `problem` (reads
+and writes of a product, for schedules), `compiled` (the product on processors), `gpus` (on GPUs, by `products.cu`),
+`products` (a run, and the power iteration), `one_range` (a run with the vector in one range of addresses over GPUs).
 """
 
 from peergrid.sparse.matrix import CsrMatrix, read_matrix

@@ -50,7 +50,7 @@ def multiply(starts: Any, columns: Any, values: Any, vector: Any, origin: Any, r
 
 @numba.njit(nogil=True)
 def multiply_slices(starts: Any, columns: Any, values: Any, vector: Any, origin: Any, rows: Any, first: Any) -> None:
-    """The same of slices."""
+    """The same for slices."""
     each = PLACE(SLICE)
     for i in range(PLACE(len(rows))):
         row = first + i

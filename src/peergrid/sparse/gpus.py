@@ -1,4 +1,4 @@
-"""The product on GPUs, by `products.cu`: a device has its rows, and as much of the vector as they read."""
+"""The product on GPUs, by `products.cu`: a device has its rows, and the part of the vector that they read."""
 
 from __future__ import annotations
 

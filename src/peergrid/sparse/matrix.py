@@ -1,4 +1,4 @@
-"""Square sparse matrices in compressed rows (CSR), of Matrix Market files and of SciPy."""
+"""Square sparse matrices in compressed rows (CSR), from Matrix Market files and from SciPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, eq=False)
 class CsrMatrix:
-    """The nonzeros of row i are `values[starts[i]:starts[i + 1]]`, in `columns` of the same places.
+    """A square matrix in compressed rows: the nonzeros of row i are `values[starts[i]:starts[i + 1]]`, with the
+    `columns` at the same indices.
 
     A row is added up in the order in which its nonzeros are stored. Rows are numbered in 32 bits.
     """
@@ -47,7 +48,7 @@ class CsrMatrix:
 
     @classmethod
     def of(cls, matrix: Any) -> CsrMatrix:
-        """A SciPy matrix or array of any format, or a dense array. Raises UsageError where it is not square."""
+        """From a SciPy matrix or array of any format, or a dense array. Raises UsageError if it is not square."""
         from scipy import sparse
 
         found = sparse.csr_array(matrix)
@@ -61,7 +62,7 @@ class CsrMatrix:
 
     @property
     def rows(self) -> int:
-        """Rows, and columns."""
+        """The number of rows, and of columns."""
         return len(self.starts) - 1
 
     @property
@@ -83,7 +84,9 @@ class CsrMatrix:
 
 
 def read_matrix(file: Path | str) -> CsrMatrix:
-    """A Matrix Market file, plain or compressed. Raises UsageError where it is none, or holds no square matrix."""
+    """Read a Matrix Market file, plain or compressed. Raises UsageError for another file, or a matrix that is not
+    square.
+    """
     try:
         from scipy.io import mmread
     except ImportError:

@@ -1,4 +1,6 @@
-"""Products in a row on GPUs that have the vector in one range of addresses, each with access to what its rows read."""
+"""Repeated products on GPUs with the vector in one range of addresses; each GPU has access to the part that its rows
+read.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,18 @@ AT_ONCE = 256  # pairs of products issued before the host waits
 
 
 class RangeProducts:
-    """A vector that is multiplied with a matrix time and again, as by `Products`, to the same bits.
+    """A vector that is multiplied with a matrix repeatedly, with the same bits as `Products`.
 
-    Nothing is copied: a device reads the numbers of the others where they are. A product begins when all devices have
-    made the one before.
+    Nothing is copied: a device reads the numbers of others in place. A product begins when all devices have finished
+    the one before.
 
     Args:
-        matrix, vector: as of `Products`.
+        matrix, vector: as in `Products`.
         devices: GPUs of one process that reach each other's memory.
-        reach: how far left and right of the diagonal rows may read; None: as far as the matrix' nonzeros are. A device
+        reach: the distances left and right of the diagonal that rows may read; None: those of the nonzeros. A device
             is granted access to the parts of devices that lie as near: reading another is a DeviceFault.
 
-    Raises UsageError where the devices cannot have such a range.
+    Raises UsageError if the devices do not support such a range.
     """
 
     def __init__(
@@ -71,11 +73,11 @@ class RangeProducts:
         self.set(vector)
 
     def set(self, vector: Numbers) -> None:
-        """Go on from another vector."""
+        """Continue from another vector."""
         self._slots[self.step % 2].upload(as_vector(self._matrix, vector))
 
     def advance(self, steps: int) -> None:
-        """Make products and wait for them. Raises DeviceFault where a device reads what it has no access to."""
+        """Make products and wait for them. Raises DeviceFault if a device reads memory without access."""
         pairs, rest = divmod(steps, 2)
         for begun in range(0, pairs, AT_ONCE):
             self._issue(self._two[self.step % 2], min(AT_ONCE, pairs - begun))
@@ -89,7 +91,7 @@ class RangeProducts:
         return found
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free all resources."""
         self._devices.close()
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""The product of a matrix with a vector as a problem of peergrid's: what rows read and write, for its schedules.
+"""The product of a matrix with a vector as a problem: the reads and writes of rows, for schedules.
 
-A vector is a field with two slots; a product reads one and writes the other. A device's halo is what its rows may read
-beyond the part of the vector that it owns: where nonzeros lie near the diagonal some cells at each end, as many as the
-farthest nonzero is away, else the whole vector.
+A vector is a field with two slots; a product reads one and writes the other. The halo of a device is the part of the
+vector that its rows may read and it does not own: if nonzeros lie near the diagonal some cells at each end, as many as
+the distance of the farthest nonzero, else the whole vector.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIELD = "vector"
 
 
 def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
-    """The problem whose step is one product. The update says what may be read; `compiled` has the product."""
+    """The problem whose step is one product. The update declares the reads; `compiled` computes the product."""
     grid = Grid((matrix.rows,), boundary="reflecting", dtype=str(matrix.values.dtype))
     left, right = matrix.reach
 
@@ -32,7 +32,7 @@ def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
 
 
 def as_vector(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
-    """A vector in the matrix' type. Raises UsageError where it has not as many numbers as the matrix has rows."""
+    """A vector in the matrix' type. Raises UsageError if its length is not the number of rows."""
     if vector.shape != (matrix.rows,):
         raise UsageError(f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}.")
     found: Numbers = np.ascontiguousarray(vector, matrix.values.dtype)

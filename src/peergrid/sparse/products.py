@@ -1,4 +1,4 @@
-"""Products in a row, and the power iteration made of them."""
+"""Repeated products of a matrix with a vector, and the power iteration."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from peergrid.sparse.sliced import SlicedMatrix
 
 
 class Products(OwnKernelRun):
-    """A vector that is multiplied with a matrix time and again: x, A x, A A x, …
+    """A vector that is multiplied with a matrix repeatedly: x, A x, A A x, …
 
     Args:
         matrix: a square matrix, in compressed rows or in slices; rows are added up in the same order.
         vector: the first x, one number for each row.
         devices: such as `cpu:4`, `cuda` or `cuda:0,1`.
-        options: how products are arranged; nothing of it changes a bit.
+        options: as in `Simulation`; they change no bits.
         comm: processes that make the same calls with devices of their own.
 
-    Raises UsageError where an argument cannot mean anything.
+    Raises UsageError for arguments that are not valid.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Products(OwnKernelRun):
         self.set(vector)
 
     def set(self, vector: Numbers) -> None:
-        """Go on from another vector."""
+        """Continue from another vector."""
         self.load(FIELD, as_vector(self._matrix, vector), self.step % 2)
 
     def vector(self) -> Numbers:
@@ -57,7 +57,7 @@ class Products(OwnKernelRun):
 
 @dataclass(frozen=True)
 class Eigenpair:
-    """The eigenvalue of largest size and its vector, of length 1; residual: the length of A x - value x."""
+    """The eigenvalue of largest magnitude and its vector, of length 1; residual: the length of A x - value x."""
 
     value: float
     vector: Numbers
@@ -72,10 +72,10 @@ def power_iteration(
     most: int = 10_000,
     comm: Communicator | None = None,
 ) -> Eigenpair:
-    """The eigenvalue of largest size by products in a row (R. von Mises and H. Pollaczek-Geiringer, 1929).
+    """The eigenvalue of largest magnitude, by power iteration (R. von Mises and H. Pollaczek-Geiringer, 1929).
 
     It ends where the residual is below `tolerance` times the value, or after `most` products. The same bits on any
-    devices. Raises Unstable where the vector vanishes or is not finite.
+    devices. Raises Unstable if the vector vanishes or is not finite.
     """
     vector = np.ones(matrix.rows, matrix.values.dtype)
     vector /= np.linalg.norm(vector)

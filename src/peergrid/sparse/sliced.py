@@ -17,7 +17,7 @@ NONE = np.uint32(0xFFFFFFFF)
 class SlicedMatrix:
     """A square matrix; nonzero k of row i lies at `starts[i // 32] + 32 k + i % 32`, shape (slices + 1,) of starts.
 
-    lengths: of rows; reach: as of `CsrMatrix`. Places without a nonzero have the column `NONE`. Made by `of`; the
+    lengths: of rows; reach: as in `CsrMatrix`. Entries without a nonzero have the column `NONE`. Made by `of`; the
     method is that of A. Monakov, A. Lokhmotov and A. Avetisyan (HiPEAC 2010).
     """
 
@@ -49,5 +49,5 @@ class SlicedMatrix:
 
     @property
     def nonzeros(self) -> int:
-        """Stored values, without what fills rows up."""
+        """The number of stored values, without padding."""
         return int(self.lengths.sum())

@@ -1,4 +1,4 @@
-"""The energy of variables on the Bethe lattice, to which a large random regular graph is equal as far as one sees."""
+"""The energy of variables on the Bethe lattice, to which a large random regular graph is locally equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of half steps on more GPUs, foretold from the rate of one: their schedule carried out on paper."""
+"""The time of half steps on several GPUs, predicted from the rate of one GPU by a simulation of their schedule."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def foretold(per_colour: int, gpus: int, rate: float, machine: Machine) -> float
 
     Args:
         per_colour: variables of a colour, a multiple of 32.
-        gpus: how many share them.
-        rate: variables that one GPU draws in a second.
-        machine: its links and host calls are those of the forecast (`peergrid.predict`).
+        gpus: their number.
+        rate: variables that one GPU draws per second.
+        machine: the machine for links and host calls (`peergrid.predict`).
 
-    Raises UsageError where a number cannot be.
+    Raises UsageError for numbers that are not valid.
     """
     if per_colour < WORD * gpus or per_colour % WORD or gpus < 1 or not rate > 0:
         raise UsageError(

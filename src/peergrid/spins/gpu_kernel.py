@@ -1,4 +1,4 @@
-"""The half step on GPUs as a pass of peergrid's, by `half_step.cu` and `half_step_pass.cu`."""
+"""The half step on GPUs as a pass, by `half_step.cu` and `half_step_pass.cu`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def file(name: str) -> str:
 
 
 def blocks(share: tuple[int, int]) -> int:
-    """Thread blocks for words from and to: a warp for each group of words that they touch."""
+    """The thread blocks for a range of words: a warp for each group of words in it."""
     groups = -(-share[1] // GROUP) - share[0] // GROUP
     return -(-groups * WORD // THREADS)
 
 
 @dataclass(frozen=True, eq=False)
 class GpuHalfStep:
-    """An `OwnKernel` for `half_steps`; arguments as of `HalfStepKernel`."""
+    """An `OwnKernel` for `half_steps`; arguments as in `HalfStepKernel`."""
 
     graph: BipartiteGraph
     limits: Words

@@ -52,7 +52,7 @@ def source() -> str:
 
 
 def shares(words: int, gpus: int) -> tuple[tuple[int, int], ...]:
-    """The words of each GPU, from and to: as even as can be."""
+    """The range of words of each GPU, as even as possible."""
     partition = Partition.over(Grid((words,)), gpus)
     return tuple((partition.owned(gpu).lo[0], partition.owned(gpu).hi[0]) for gpu in range(gpus))
 
@@ -75,7 +75,7 @@ class GpuRelaxation:
     step: int = field(default=0)
 
     def advance(self, half_steps: int) -> None:
-        """Make half steps and wait for them. Raises DeviceFault where a GPU waited in vain for another."""
+        """Make half steps and wait for them. Raises DeviceFault if a GPU waits in vain for another."""
         for _ in range(half_steps):
             self._half_step()
         for gpu in range(len(self.shares)):
@@ -84,7 +84,7 @@ class GpuRelaxation:
                 raise DeviceFault(f"GPU {gpu} expected the words of another within {BUDGET / 1e9:.0f} s; none came.")
 
     def words(self, gpu: int = 0) -> tuple[Words, Words]:
-        """The words of red and of blue, as a GPU has them."""
+        """The words of red and of blue, copied from a GPU."""
         red, blue = (self.devices.read(gpu, int(self.words_at[c, gpu]), self.graph.words) for c in (0, 1))
         return red, blue
 
@@ -110,7 +110,7 @@ class GpuRelaxation:
         self.step += 1
 
     def _copies(self) -> None:
-        """Every GPU's words to all others in its stream, and every stream waits for the copies of the others."""
+        """Copy every GPU's words to all others in its stream; every stream then waits for the copies of the others."""
         target = 1 - self.step % 2
         for gpu, (first, last) in enumerate(self.shares):
             self.devices.use(gpu)
@@ -130,11 +130,11 @@ class GpuRelaxation:
 def gpu_relaxation(
     graph: BipartiteGraph, coupling: float, seed: int = 0, gpus: int = 1, exchange: Exchange = "store"
 ) -> Iterator[GpuRelaxation]:
-    """A relaxation on the first GPUs of the machine; arguments as of `Relaxation`.
+    """A relaxation on the first GPUs of the machine; arguments as in `Relaxation`.
 
     exchange: `copy` (copy engines and events), `store` (the kernel's stores and flags), `nccl` (all-gather).
 
-    Raises UsageError for what this machine has not, DeviceFault where a GPU fails.
+    Raises UsageError for GPUs or libraries that this machine lacks, DeviceFault if a GPU fails.
     """
     if exchange not in get_args(Exchange):
         raise UsageError(f"An exchange is one of {', '.join(get_args(Exchange))}, got {exchange!r}.")

@@ -47,8 +47,8 @@ class BipartiteGraph:
 def random_graph(per_colour: int, seed: int) -> BipartiteGraph:
     """A graph of four random matchings: neighbour k of red variable i is the k-th matching's partner of i.
 
-    Two matchings may join the same pair; of large graphs a handful of pairs are. The matchings are the orders of random
-    numbers by counter, so a seed gives one graph for good.
+    Two matchings may join the same pair, which is rare in large graphs. The matchings are the orders of random numbers
+    by counter, so that a seed always gives the same graph.
     """
     if per_colour < WORD or per_colour % WORD or per_colour > 1 << 31:
         raise UsageError(f"A colour has a multiple of {WORD} variables, at most {1 << 31:,}, got {per_colour}.")

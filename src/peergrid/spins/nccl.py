@@ -28,7 +28,7 @@ class AllGather:
 
     @classmethod
     def over(cls, scope: Scope, gpus: int) -> AllGather:
-        """Communicators of so many GPUs, without NVLink multicast unless the user asks for it; freed with the scope.
+        """Communicators of some GPUs, without NVLink multicast unless the user enables it; freed with the scope.
 
         Raises UsageError without the library.
         """
@@ -48,7 +48,7 @@ class AllGather:
         shares: Sequence[tuple[int, int]],
         streams: Sequence[Stream],
     ) -> None:
-        """Each GPU's share of words into the memory of all. Raises UsageError where shares differ in size."""
+        """Gather the words of all GPUs in the memory of each. Raises UsageError if shares differ in size."""
         count = shares[0][1] - shares[0][0]
         if any(last - first != count for first, last in shares):
             raise UsageError("NCCL gathers shares of one size; use as many GPUs as divide the words evenly.")
@@ -62,7 +62,7 @@ class AllGather:
         self.call("ncclGroupEnd")
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call the library. Raises DeviceFault where it refuses."""
+        """Call the library. Raises DeviceFault if the call fails."""
         code = getattr(self.library, name)(*arguments)
         if code:
             self.library.ncclGetErrorString.restype = ctypes.c_char_p

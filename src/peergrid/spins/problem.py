@@ -1,7 +1,8 @@
-"""Half steps as a problem of peergrid's, so that its schedules, checkers, executors and ranks serve them.
+"""Half steps as a problem, so that schedules, checkers, executors and ranks serve them.
 
 A field of words has two slots: one holds red, the other blue. A half step reads all of one and writes the other, as
-every pass does; so the halo of a device is all that it does not own, and the halo exchange an all-gather.
+every pass does; so the halo of a device is the part of the field that it does not own, and the halo exchange is an
+all-gather.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ FIELD = "variables"
 def half_steps(first: Words) -> Problem:
     """The problem whose step is one half step; first: the words of the colour that the first half step reads.
 
-    The update says what may be read, everything; `compiled` has the rule. Words travel as the bits of float32 values.
+    The update declares that everything is read; `compiled` has the rule. Words are transferred as the bits of float32
+    values.
     """
     grid = Grid((len(first),), boundary="reflecting")  # a read beyond an edge is one within
     field = grid.field(FIELD, first.view(np.float32))

@@ -23,14 +23,14 @@ class Relaxation(OwnKernelRun):
     """The variables of a graph at a temperature, advanced in half steps: blue from red, then red from blue.
 
     Args:
-        graph: who is joined with whom.
+        graph: the neighbours of each variable.
         coupling: K = J / kT; infinite at zero temperature.
         seed: of the first values and of all draws, 64 bits; the same seed gives the same bits on any devices.
         devices: such as `cpu:4`, `cuda` or `cuda:0,1`.
-        options: how half steps are arranged; nothing of it changes a bit.
+        options: as in `Simulation`; they change no bits.
         comm: processes that make the same calls with devices of their own, such as `mpi4py.MPI.COMM_WORLD`.
 
-    Raises UsageError where an argument cannot mean anything.
+    Raises UsageError for arguments that are not valid.
     """
 
     def __init__(

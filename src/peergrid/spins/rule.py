@@ -2,7 +2,7 @@
 
 A variable is up with probability 1 / (1 + exp(-2 K h)), h the sum of its neighbours' ±1 and K the coupling over the
 temperature; R. J. Glauber, "Time-dependent statistics of the Ising model", J. Math. Phys. 4 (1963). The draw compares
-31 random bits with a threshold, in whole numbers, so its result does not depend on where it is made.
+31 random bits with a threshold, in whole numbers, so that its result is the same on all devices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUAD = 4
 def thresholds(coupling: float) -> Words:
     """For 0 to 4 neighbours that are up, the numbers below 2³¹ that leave a variable up. Infinite: zero temperature.
 
-    Raises UsageError where the coupling is no number.
+    Raises UsageError if the coupling is NaN.
     """
     if math.isnan(coupling):
         raise UsageError("The coupling over the temperature is a number, or infinite; got NaN.")

@@ -1,6 +1,6 @@
-"""The language of the user: the update of one cell, traced into expressions, joined into the stages of a step.
+"""The language of stencils: the update of one cell, traced into expressions, and combined to the stages of a step.
 
-The package is also its main function: `peergrid.stencil` decorates, and its modules can be imported all the same.
+The package is also the decorator: `peergrid.stencil` can be called, and its modules can be imported.
 """
 
 import sys
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """A package that is called like the decorator of its name."""
+    """A package that can be called as the decorator of its name."""
 
     def __call__(self, function: Callable[..., None]) -> Stencil:
         return stencil(function)

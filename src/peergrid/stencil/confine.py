@@ -1,6 +1,6 @@
-"""The cells on which an update or a reduction is computed: boxes named by the user, and where every read finds a value.
+"""The cells on which an update or a reduction is computed: those of the user's box whose reads all find values.
 
-`what` names the update or reduction in messages, as in "Update 'heat'"; `nothing` says what an empty box would mean.
+`what` names the update or reduction in messages, as in "Update 'heat'"; `nothing` is the consequence of an empty box.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from peergrid.stencil.expr import Read
 
 
 def confined(what: str, nothing: str, box: Box, given: object) -> Box:
-    """The part of a box that lies in the one given. Raises UsageError where there is none."""
+    """The part of a box inside the given one. Raises UsageError if it is empty."""
     if not isinstance(given, Box):
         noun = "An update" if what.startswith("Update") else "A reduction"
         raise UsageError(f"{noun} is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {given!r}.")
@@ -47,7 +47,7 @@ def answerable(
 
 
 def check_reads(what: str, box: Box, reads: Iterable[Read], grid: Grid, fields: Mapping[str, Field]) -> None:
-    """Raise UsageError where cells of a box read a field outside of its own."""
+    """Raise UsageError if cells of a box read a field outside its box."""
     for read in reads:
         source, seen = fields[read.field], box.shift(read.offset)
         for axis in source.axes:
@@ -67,7 +67,7 @@ def check_reads(what: str, box: Box, reads: Iterable[Read], grid: Grid, fields: 
 
 
 def whole(index: Iterable[Any]) -> Index | None:
-    """The numbers of an index as Python's integers; None where they are none."""
+    """The numbers of an index as Python integers; None if they are no whole numbers."""
     given = tuple(index) if isinstance(index, Iterable) else (index,)
     return tuple(map(operator.index, given)) if all(hasattr(i, "__index__") for i in given) else None
 

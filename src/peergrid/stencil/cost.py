@@ -10,9 +10,8 @@ from peergrid.stencil.program import CellProgram
 def minimal_bytes(problem: Problem) -> int:
     """Bytes that one step moves without temporal blocking: state fields read and written once, coefficients read once.
 
-    The coefficients count where some update reads them over the whole grid's extent; profiles are too small to count.
-    In 3D fields that rotate are read alone: the next value of the one that they follow, which counts, takes their
-    place.
+    Coefficients count if some update reads them over the whole grid; profiles are negligible. In 3D, fields that rotate
+    are only read: their place is overwritten by the next value of the field that they follow, which counts.
     """
     rotating = rotating_fields(problem) if problem.grid.ndim == 3 else ()
     state = sum((2 - (name in rotating)) * problem.fields[name].box.size for name in problem.state)
@@ -21,7 +20,7 @@ def minimal_bytes(problem: Problem) -> int:
 
 
 def operations(problem: Problem) -> int:
-    """Arithmetic operations of one step over the whole grid; what the results of an update share counts once."""
+    """Arithmetic operations of one step over the whole grid; common subexpressions of an update count once."""
     return sum(
         update.box.size * CellProgram(tuple(a.value for a in update.assignments)).operations
         for stage in problem.stages

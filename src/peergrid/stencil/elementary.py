@@ -1,8 +1,8 @@
-"""exp, log, sin, cos, tanh and powers as expressions of basic operations: the same bits wherever these are evaluated.
+"""exp, log, sin, cos, tanh and powers as expressions of basic operations, with the same bits on all devices.
 
 Each is a reduction of its argument to a short interval, a Taylor series there, and a power of two (Muller et al.,
-Handbook of Floating-Point Arithmetic, chapter 10). Values that an error would grow from are pairs (see `pairs`), so
-that results err by less than one unit in the last place. The coefficients are those of the series, rounded once.
+Handbook of Floating-Point Arithmetic, chapter 10). Values whose errors would grow are pairs (see `pairs`), so that the
+error of results is below one unit in the last place. The coefficients are those of the series, rounded once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ZERO = Const(0.0)
 
 
 def expanded(value: Expr, dtype: Dtype) -> Expr:
-    """The value with basic operations in the place of functions, for a grid of the type."""
+    """The value with functions replaced by basic operations, for a grid of this type."""
     made: dict[Expr, Expr] = {}
     for part in ordered((value,)):
         operands = tuple(made[operand] for operand in part.operands)
@@ -92,7 +92,7 @@ def _tanh(kind: Format, x: Expr) -> Expr:
 
 
 def _power(kind: Format, x: Expr, y: Expr) -> Expr:
-    """x^y as pow of C has it, but that zeros have no sign and powers of -inf that are not whole are NaN."""
+    """x^y as `pow` of C, except that zeros have no sign and powers of -inf that are not whole are NaN."""
     if y is Const(0.5):
         return sqrt(x)
     size, far = abs(x), 2.0 ** (kind.fraction + 12)  # such powers of all but 1 are 0 or infinite
@@ -126,7 +126,7 @@ def _power_of_e(kind: Format, x: Pair) -> Expr:
 
 
 def _without_ln_2(kind: Format, x: Pair) -> tuple[Expr, Pair]:
-    """The whole number of times that ln 2 is in a number, and what is left."""
+    """The whole number of times that ln 2 is in a number, and the remainder."""
     times = _rounded(kind, x[0] * (1 / log(2)))
     large, small = _ln_2(kind)
     upper, lower = added(x[0] - times * large, -(times * small))
@@ -176,7 +176,7 @@ def _exact_tail(kind: Format, s: Pair) -> Pair:
 
 
 def _within_quarter(kind: Format, x: Expr) -> tuple[Expr, Pair]:
-    """The number of right angles in an angle, from -2 to 2, and the angle that is left, at most π/4."""
+    """The number of right angles in an angle, from -2 to 2, and the remaining angle, at most π/4."""
     angle = where(abs(x) <= largest_angle(kind), x, 0.0)
     times = _rounded(kind, angle * (2 / pi))
     digits = kind.fraction + 1 - QUARTERS[kind.fraction]
@@ -212,7 +212,9 @@ def _exp_series(kind: Format, x: Expr) -> Expr:
 
 
 def _series(kind: Format, x: Expr, largest: float, coefficients: Iterable[float]) -> Expr:
-    """The sum of coefficients times powers of x, by Horner's rule, of as many terms as matter up to the largest x."""
+    """The sum of coefficients times powers of x, by Horner's rule, with the terms that are significant up to the
+    largest x.
+    """
     least = 2.0 ** (-kind.fraction - 6)
     kept = [c for _, c in takewhile(lambda one: abs(one[1]) * largest ** one[0] > least, enumerate(coefficients))]
     value = as_expr(kept.pop())
@@ -222,7 +224,7 @@ def _series(kind: Format, x: Expr, largest: float, coefficients: Iterable[float]
 
 
 def _rounded(kind: Format, x: Expr) -> Expr:
-    """The nearest whole number, of numbers that are small beside 2 to the digits of a fraction."""
+    """The nearest whole number, for numbers much smaller than 2 to the number of fraction digits."""
     return (x + kind.to_whole) - kind.to_whole
 
 

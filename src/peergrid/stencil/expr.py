@@ -1,12 +1,12 @@
 """The expressions of a cell's update: a small frozen graph of IEEE basic operations.
 
-Only operations whose result IEEE 754 fixes to the last bit are evaluated (+ - * / sqrt, minimum, maximum, comparisons,
-selection, exponents), so that every executor finds the same bits. An expression is evaluated exactly as written, in the
-grid's dtype: nothing is reassociated, contracted or folded. Functions such as exp are expressions of these operations;
-they stand by their names until the grid's type is known (see `elementary`).
+Only operations whose result IEEE 754 defines to the last bit are evaluated (+ - * / sqrt, minimum, maximum,
+comparisons, selection, exponents), so that every executor computes the same bits. An expression is evaluated exactly as
+written, in the grid's dtype: nothing is reassociated, contracted or folded. Functions such as exp are expressions of
+these operations; they are kept by name until the grid's type is known (see `elementary`).
 
-Expressions are hash-consed: equal ones are one object (see `interned`), so that comparing and hashing take no time,
-and a value that is used many times is there, and computed, once (see `program`).
+Expressions are hash-consed: equal ones are one object (see `interned`), so that comparing and hashing are fast, and a
+value that is used many times is stored, and computed, once (see `program`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Expr(metaclass=Interned):
 
     @property
     def is_condition(self) -> bool:
-        """True where the value is a condition rather than a number."""
+        """True if the value is a condition rather than a number."""
         return False
 
     @property
@@ -59,7 +59,7 @@ class Expr(metaclass=Interned):
         return (*self.label, *self.operands)
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
-        """For pickle and copy: every distinct part once, however nested the expression is."""
+        """For pickle and copy: every distinct part once, for any depth of nesting."""
         parts = ordered((self,))
         number = {part: n for n, part in enumerate(parts)}
         return _rebuilt, (tuple((type(p), p.label, tuple(number[o] for o in p.operands)) for p in parts),)
@@ -169,7 +169,7 @@ class Expr(metaclass=Interned):
 class Const(Expr):
     """A literal of the stencil's source, rounded once to the grid's dtype.
 
-    Two are equal where their bits are: 0.0 is not -0.0, and a NaN is itself.
+    Two are equal if their bits are: 0.0 differs from -0.0, and a NaN equals itself.
     """
 
     value: float
@@ -225,7 +225,8 @@ class Unary(Expr):
     """An operation on one value.
 
     `power_of_two` is 2 to the nearest whole number, as long as that is a normal number; `exponent` is the largest whole
-    number n with 2^n not above the size of a normal number. Of other values they are the same anywhere but for NaN.
+    number n with 2^n not above the size of a normal number. For other values the results are the same on all devices,
+    except for NaN.
     """
 
     op: UnaryOp
@@ -265,7 +266,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Where(Expr):
-    """`a` where the condition holds, `b` elsewhere; both are evaluated."""
+    """`a` in cells where the condition holds, `b` in the others; both are evaluated."""
 
     condition: Expr
     a: Expr
@@ -294,7 +295,7 @@ class Entry(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Function(Expr):
-    """A function by its name, in whose place basic operations come once the grid's type is known."""
+    """A function by its name, replaced by basic operations once the grid's type is known."""
 
     name: FunctionName
     arguments: tuple[Expr, ...]
@@ -322,12 +323,12 @@ def as_expr(value: Number) -> Expr:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """True for a real number of Python's or NumPy's; truth values are none."""
+    """True for a real number of Python or NumPy, but not for truth values."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def shown(value: object) -> str:
-    """A value in an error's sentence: briefly, whatever it is."""
+    """A short text of any value for an error's sentence."""
     shape = getattr(value, "shape", ())
     if shape:
         return f"an array of shape {shape} (make it a field with grid.field, or a list of weights with .tolist())"
@@ -417,7 +418,7 @@ KNOWN = (
 def ordered(results: Iterable[Expr], known: Iterable[Expr] = ()) -> tuple[Expr, ...]:
     """The expressions and all their parts in an order of evaluation: each once, operands first, from left to right.
 
-    known: what is left out, with what only it needs.
+    known: parts to leave out, with the parts that only they need.
     """
     found: dict[Expr, None] = {}
     seen = set(known)

@@ -33,15 +33,15 @@ class Growth:
         return cls((0,) * ndim, (0,) * ndim)
 
     def __or__(self, other: Growth) -> Growth:
-        """The larger of both, axis by axis."""
+        """The larger growth on every side."""
         return Growth(tuple(map(max, self.below, other.below)), tuple(map(max, self.above, other.above)))
 
     def within(self, other: Growth) -> bool:
-        """True where the other one is at least as large on every side."""
+        """True if the other one is at least as large on every side."""
         return all(map(le, self.below, other.below)) and all(map(le, self.above, other.above))
 
     def through(self, offset: Index, grid: Grid) -> Growth:
-        """Grown so that a read at `offset` from every cell is included; both ways where the edge reflects."""
+        """The growth that includes a read at `offset` from every cell; in both directions at reflecting edges."""
         below, above = [], []
         for axis, o in enumerate(offset):
             both = grid.boundary[axis] == "reflecting"
@@ -66,7 +66,7 @@ Reads = Mapping[tuple[str, str], Growth]
 
 @dataclass(frozen=True)
 class Footprint:
-    """The needs of advancing every state field on a box by `steps` steps.
+    """The cells that are needed to advance every state field on a box by `steps` steps.
 
     inputs: for each field (state and coefficient), how far beyond the box its values are needed at the start;
     targets[t][s][f]: how far beyond the box stage `s` of step `t` (both from 0) must compute field `f`.
@@ -94,7 +94,7 @@ def footprint(problem: Problem, steps: int) -> Footprint:
 
 @remembered()
 def _reads(problem: Problem) -> tuple[Reads, ...]:
-    """The reach of each stage into each field for each of its targets, by whichever update."""
+    """The extent of each stage in each field for each of its targets, over all updates."""
     return tuple(_reads_of(problem, stage) for stage in problem.stages)
 
 
@@ -127,8 +127,9 @@ def read_box(problem: Problem, name: str, box: Box, steps: int) -> Box:
 
 
 def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """The same as disjoint boxes that may leave cells out: those of one step lack the corners that a star lacks, and of
-    a field that is written anew before it is read there are only the cells that no update writes, which are kept.
+    """The same as disjoint boxes without unneeded cells: those of one step lack the corners that a star stencil does
+    not read, and those of a field that is written before it is read have only the cells that no update writes, whose
+    values are kept.
     """
     if steps and name in renewed_fields(problem):
         kept = (
@@ -149,7 +150,7 @@ def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, 
 
 @remembered()
 def renewed_fields(problem: Problem) -> frozenset[str]:
-    """The fields of which a step reads no cell but those that one of its stages has written before."""
+    """The fields of which a step reads only cells that one of its earlier stages has written."""
     return frozenset(name for name in problem.state if _renewed(problem, name))
 
 
@@ -169,7 +170,7 @@ def _renewed(problem: Problem, name: str) -> bool:
 
 @remembered()
 def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
-    """The reach of one step beyond a box in each state field: growths whose boxes hold together all that is read."""
+    """The extent of one step beyond a box in each state field: growths whose boxes together contain all reads."""
     need = {name: frozenset({Growth.none(problem.grid.ndim)}) for name in problem.state}
     for stage in reversed(problem.stages):
         before = dict(need)
@@ -183,7 +184,7 @@ def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
 
 
 def _largest(growths: frozenset[Growth]) -> list[Growth]:
-    """The growths that no other one holds, in an order of their own."""
+    """The growths that no other one contains, in a fixed order."""
     largest: list[Growth] = []
     for one in sorted(growths, key=lambda growth: -sum(growth.below) - sum(growth.above)):
         if not any(one.within(two) for two in largest):

@@ -1,4 +1,4 @@
-"""Digests of the parts of a problem: two problems are the same where all of these are."""
+"""Digests of the parts of a problem; two problems are equal if all of them are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST, PARTS = 1 << 24, 16  # cells of first values that are looked at together a
 
 @remembered()
 def identity(problem: Problem) -> Mapping[str, str]:
-    """A digest of each part of a problem, by the part in words: "the grid", "field 'u'" and so on."""
+    """A digest of each part of a problem, by the part's name in words: "the grid", "field 'u'" and so on."""
     grid = problem.grid
     found = {
         "the grid": _digest(grid.shape, grid.boundary, grid.dtype),
@@ -60,7 +60,7 @@ def _expressions(values: Iterable[Expr]) -> str:
 
 
 def _first(field: Field) -> str:
-    """A digest of the first values; those that a function gives are asked for slab by slab."""
+    """A digest of the first values; a function is called slab by slab."""
     if field.made_by is None:
         return _values(field.init)
     digest = hashlib.sha256()
@@ -76,7 +76,7 @@ def _values(array: Array) -> str:
 
 
 def _corners(box: Box) -> tuple[list[int], list[int]]:
-    """As numbers of Python's, whatever they were given as."""
+    """The corners as Python numbers, from any number type."""
     return list(map(int, box.lo)), list(map(int, box.hi))
 
 

@@ -1,6 +1,6 @@
-"""Hash-consing: making a value that is already there gives the one that is there.
+"""Hash-consing: creating a value that exists returns the existing one.
 
-The table holds its values weakly: one that nothing else refers to goes, and its entry with it.
+The table refers to its values weakly: a value without other references is removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MAKING = threading.RLock()
 
 
 class Interned(type):
-    """The metaclass of frozen classes with a property `identity`: an instance with that of another is that other."""
+    """The metaclass of frozen classes with a property `identity`: instances with equal identities are one object."""
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         made = super().__call__(*args, **named)

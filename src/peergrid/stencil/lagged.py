@@ -1,4 +1,6 @@
-"""Fields that need not be copied or kept: those that hold another one a step before, and those of one step alone."""
+"""Fields that need not be copied or kept: those with the values of another field one step earlier, and those used
+within one step.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def lagged_fields(problem: Problem) -> Mapping[str, str]:
 
 @remembered()
 def rotating_fields(problem: Problem) -> Mapping[str, str]:
-    """The lagged fields that may share memory with the field that they follow, each slot with its other slot.
+    """The lagged fields that may share memory with the field that they follow: each slot with the other slot of that
+    field.
 
     In a step a cell's value of the lagged field is then replaced by the new value of the field that it follows, and
     its own new value is where that field's old one was: nothing is copied. So nothing but the update of the same cell
@@ -67,7 +70,7 @@ def _read_in_place(problem: Problem, number: int, name: str, followed: str) -> b
 
 @remembered()
 def passing_fields(problem: Problem) -> frozenset[str]:
-    """The fields whose values no later step needs, as those of a derivative that a stage stores for the next one.
+    """The fields whose values no later step needs, such as derivatives that a stage stores for the next one.
 
     One stage alone writes them, and nothing reads them before in a step. Cells without an update never change.
     """
@@ -83,7 +86,7 @@ def passing_fields(problem: Problem) -> frozenset[str]:
 
 
 def kept_value(problem: Problem, name: str) -> float | None:
-    """The number that a field begins with everywhere, if it is one: cells without an update keep it."""
+    """The first value of a field if it is the same number everywhere: cells without an update keep it."""
     init = problem.fields[name].init
     return float(init) if problem.fields[name].made_by is None and init.shape == () else None
 
@@ -98,7 +101,9 @@ def without_update(problem: Problem, name: str) -> tuple[Box, ...]:
 
 
 def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
-    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both are alike."""
+    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both have equal
+    values.
+    """
     lagged = lagged_fields(problem)
     if name not in lagged and name not in lagged.values():
         return ()
@@ -106,7 +111,7 @@ def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
 
 
 def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:
-    """True where a field that an update copies from another is always that other field, one stage earlier."""
+    """True if a field that an update copies from another always equals that other field one stage earlier."""
     writers = [one for s in problem.stages for one, _ in s.writers(name)]
     others = [one for s in problem.stages for one, _ in s.writers(followed)]
     kept, moved = problem.fields[name], problem.fields[followed]
@@ -123,7 +128,7 @@ def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed
 
 
 def _same(one: Field, two: Field, box: Box) -> bool:
-    """True where two fields begin with the same bits on a box."""
+    """True if two fields have the same first values on a box, bit for bit."""
     return one.init is two.init or _bits(one, box) == _bits(two, box)
 
 

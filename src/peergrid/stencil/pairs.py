@@ -1,7 +1,7 @@
-"""Numbers of twice the precision in expressions: a value and what its rounding lost, each in the grid's type.
+"""Numbers of twice the precision in expressions: a value and its rounding error, each in the grid's type.
 
 Sums and products without error are those of Dekker (1971) and Knuth; they hold because every operation is rounded once,
-as written. `Format` has the figures of a type that they and the functions (see `elementary`) need.
+as written. `Format` has the figures of a type for them and for the functions (see `elementary`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Format:
 
     @property
     def to_whole(self) -> float:
-        """A number to which others are added, and taken off again, to round them to whole numbers."""
+        """A number that is added to others and subtracted again to round them to whole numbers."""
         return 1.5 * 2.0**self.fraction
 
     @property
@@ -82,7 +82,7 @@ def quotient(kind: Format, a: Pair, b: Pair) -> Pair:
 
 
 def split(numerator: int, shift: int, digits: tuple[int, ...]) -> tuple[float, ...]:
-    """numerator · 2^-shift as a sum of so many numbers, each of the next so many binary digits."""
+    """numerator · 2^-shift as a sum of numbers with consecutive groups of binary digits."""
     parts: list[float] = []
     left = numerator
     for count in digits:

@@ -1,4 +1,4 @@
-"""One time step as data: stages of updates over fields, with what is recorded. The input of everything downstream."""
+"""One time step as data: stages of updates over fields, receivers and reductions."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Assignment:
 
 @dataclass(frozen=True, repr=False)
 class Update:
-    """Assignments made together at every cell of a box; the values read are those before the stage.
+    """Assignments made together at every cell of a box; reads give the values before the stage.
 
-    `fields`, `signals`, `params` and `tables` are what the expressions name; they carry the data into `Problem`.
+    fields, signals, params, tables: those that the expressions name, with their data for `Problem`.
     """
 
     name: str = field(compare=False)
@@ -51,7 +51,7 @@ class Update:
         return f"Update({self.name}: {', '.join(self.targets)} in {self.box.lo} to {self.box.hi})"
 
     def within(self, box: Box) -> Update:
-        """The same update on those of its cells that `box` has. Raises UsageError where there are none."""
+        """The same update confined to `box`. Raises UsageError if no cell is left."""
         return replace(self, box=confined(self.title, NOTHING, self.box, box))
 
     @property
@@ -168,7 +168,7 @@ class Problem:
     def with_norm(self, name: str) -> Problem:
         """The same problem with one more reduction, `NORM`: the norm of the change of a state field.
 
-        Raises UsageError where a reduction has this name.
+        Raises UsageError if a reduction has this name.
         """
         if any(one.name == NORM for one in self.reductions):
             raise UsageError(f"A reduction is called '{NORM}', the name of that which 'norm' adds; give it another.")
@@ -191,18 +191,18 @@ class Problem:
         return tuple(name for name in self.fields if name not in self.state)
 
     def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
-        """For pickle and copy: the parts of the problem, without results of functions."""
+        """For pickle and copy: the parts of the problem, without cached results."""
         named = dict(self.fields), dict(self.signals), dict(self.params), dict(self.tables)
         return _made_of, (self.grid, *named, self.stages, self.receivers, self.reductions)
 
     @cached_property
     def answers(self) -> dict[object, Callable[..., Any]]:
-        """Results of functions of this problem, see `remember`."""
+        """Cached results of functions of this problem, see `remember`."""
         return {}
 
     @cached_property
     def travelling(self) -> bool:
-        """True where some signal differs from cell to cell."""
+        """True if some signal differs from cell to cell."""
         return any(signal.slopes for signal in self.signals.values())
 
     @property
@@ -216,7 +216,7 @@ Step = Problem | Iterable[Stage | Update] | Stage | Update
 
 
 def problem_of(step: Step) -> Problem:
-    """The problem that a run is given, or that of its updates and stages."""
+    """A problem, or that made of updates and stages."""
     return step if isinstance(step, Problem) else Problem.of(step)
 
 
@@ -230,7 +230,7 @@ def _made_of(
     receivers: tuple[Receiver, ...],
     reductions: tuple[Reduction, ...],
 ) -> Problem:
-    """A problem whose mappings nobody can write to."""
+    """A problem with read-only mappings."""
     named = MappingProxyType(fields), MappingProxyType(signals), MappingProxyType(params), MappingProxyType(tables)
     return Problem(grid, *named, stages, receivers, reductions)
 
@@ -267,7 +267,7 @@ def _check_earlier(fields: Mapping[str, Field]) -> None:
 
 
 def _cut(update: Update, grid: Grid, fields: Mapping[str, Field]) -> Update:
-    """The update on the cells where no read leaves the grid through a fixed edge."""
+    """The update on the cells whose reads do not leave the grid through a fixed edge."""
     cut = replace(update, box=answerable(update.title, NO_CHANGE, update.box, update.reads, grid, fields))
     if not cut.box.empty:
         _check_targets(cut, fields)
@@ -287,7 +287,7 @@ def _check_targets(update: Update, fields: Mapping[str, Field]) -> None:
 
 
 def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[Stage]) -> tuple[Reduction, ...]:
-    """The reductions on the cells where they can be computed."""
+    """The reductions, confined to the cells on which they can be computed."""
     found: dict[str, Reduction] = {}
     kept = _kept(stages)
     for one in given:
@@ -305,7 +305,9 @@ def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[S
 
 
 def _kept(stages: Iterable[Stage]) -> frozenset[str]:
-    """The fields such as 'u.prev' that hold after a step the value of another before it, wherever that changes."""
+    """The fields such as 'u.prev', which after a step have the values of another field before it, in cells that
+    change.
+    """
     writers: dict[str, list[tuple[int, Update]]] = {}
     for number, stage in enumerate(stages):
         for update in stage.updates:
@@ -321,7 +323,7 @@ def _kept(stages: Iterable[Stage]) -> frozenset[str]:
 
 
 def _check_signals(updates: Iterable[Update]) -> None:
-    """Raises UsageError where an update reads a signal at places that it does not have."""
+    """Raise UsageError if an update reads a signal at places that it does not have."""
     for update in updates:
         for signal in (one for one in update.signals if one.slopes and not update.box.empty):
             low, high = signal.places(update.box)

@@ -1,4 +1,4 @@
-"""The values that a cell computes: the form from which every back end computes equal values once.
+"""The values that a cell computes, in a form in which every back end computes equal values once.
 
 As equal expressions are one object (see `expr`), the values of a program are expressions: each is an instruction whose
 operands come before it. Only identical values are shared; nothing is reassociated, so bits never change.
@@ -31,7 +31,7 @@ class CellProgram:
 
     @cached_property
     def uses(self) -> Mapping[Expr, int]:
-        """The number of operands and results that each value is."""
+        """The number of uses of each value, as operand or result."""
         return Counter([*self.results, *(operand for value in self.values for operand in value.operands)])
 
     @property
@@ -46,14 +46,14 @@ def is_operation(value: Expr) -> bool:
 
 
 def has_exponents(problem: Problem) -> bool:
-    """True where some value of a problem takes exponents of numbers or makes numbers of them."""
+    """True if some value of a problem is an exponent of a number, or a number from its exponent."""
     assigned = (a.value for stage in problem.stages for update in stage.updates for a in update.assignments)
     values = ordered((*assigned, *(one.value for one in problem.reductions)))
     return any(isinstance(value, Unary) and value.op in ("power_of_two", "exponent") for value in values)
 
 
 def counts(value: Expr, place: int) -> bool:
-    """True for an operand that is a condition where a number is asked for: it counts as 1 or 0 there."""
+    """True for an operand that is a condition in place of a number: it counts as 1 or 0."""
     if isinstance(value, Where):
         return place > 0 and value.operands[place].is_condition
     logical = isinstance(value, Unary | Binary) and value.op in LOGICAL
@@ -61,7 +61,7 @@ def counts(value: Expr, place: int) -> bool:
 
 
 def composed(value: Expr, known: Mapping[Expr, Expr]) -> Expr:
-    """The value with some of its parts replaced by others, as if these had been written in their place."""
+    """The value with some of its parts replaced by others."""
     made: dict[Expr, Expr] = {}
     for part in ordered((value,)):
         if part in known:

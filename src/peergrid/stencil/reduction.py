@@ -43,7 +43,7 @@ class Reduction:
     tables: tuple[Table, ...] = field(compare=False, repr=False, default=())
 
     def within(self, box: Box) -> Reduction:
-        """The same reduction of the cells of `box` alone. Raises UsageError where there are none."""
+        """The same reduction confined to `box`. Raises UsageError if no cell is left."""
         return replace(self, box=confined(self.title, NOTHING, self.box, box))
 
     @property
@@ -60,20 +60,20 @@ class Reduction:
         return {one.name: one for one in self.fields}
 
     def source(self, name: str) -> tuple[str, bool]:
-        """The field of the problem in which a field of the expression is found, and whether before the step."""
+        """The field of the problem for a field of the expression, and whether its value before the step is meant."""
         return (name.removesuffix(PREVIOUS), True) if name in self.previous else (name, False)
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A reduction over a run: `values[k]`, in double precision, is that after step `steps[k]`."""
+    """A reduction over a run: `values[k]`, in double precision, is the result after step `steps[k]`."""
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
 def norm_of(field: Field) -> Reduction:
-    """The L2 norm of a state field's change, of every step, over the cells on which the field is."""
+    """The L2 norm of a state field's change in every step, over the field's box."""
     before = replace(field, name=f"{field.name}{PREVIOUS}")
     here = (0,) * field.grid.ndim
     value = Read(field.name, here) - Read(before.name, here)
@@ -81,9 +81,9 @@ def norm_of(field: Field) -> Reduction:
 
 
 def checked(reduction: Reduction, grid: Grid, previous: Iterable[str]) -> Reduction:
-    """A reduction on the cells where its reads find values; previous: as in `Reduction`.
+    """A reduction confined to the cells whose reads find values; previous: as in `Reduction`.
 
-    Raises UsageError where there are none, or where it reads what no device keeps.
+    Raises UsageError if there are none, or if it reads values that no device stores.
     """
     found = replace(reduction, previous=frozenset(previous))
     for read in sorted(found.reads, key=lambda read: (read.field, read.offset)):

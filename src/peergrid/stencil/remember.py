@@ -1,4 +1,6 @@
-"""Answers about a problem, remembered as long as it lives: a session that makes many problems keeps none of them."""
+"""A cache of results about a problem, which lives as long as the problem, so that many problems do not fill the
+memory.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ AboutProblem = Callable[Concatenate[Problem, Given], Answer]
 
 
 def remembered(most: int = 64) -> Callable[[AboutProblem[Given, Answer]], AboutProblem[Given, Answer]]:
-    """For functions of a problem and hashable arguments: keep the `most` latest answers about each problem with it.
+    """Decorate a function of a problem and hashable arguments: the problem keeps its `most` latest results.
 
-    A cache of the function's own would keep every problem it was asked about, with the arrays its fields start from.
+    A cache in the function would keep every problem alive, with the first values of its fields.
     """
 
     def decorate(function: AboutProblem[Given, Answer]) -> AboutProblem[Given, Answer]:
@@ -34,7 +36,7 @@ def remembered(most: int = 64) -> Callable[[AboutProblem[Given, Answer]], AboutP
 
 
 def _asking(function: AboutProblem[Given, Answer], problem: Problem) -> Callable[Given, Answer]:
-    """The function of this problem; it does not keep the problem alive, which keeps it."""
+    """The function for this problem, which does not keep the problem alive."""
     reference = weakref.ref(problem)
 
     def ask(*args: Given.args, **named: Given.kwargs) -> Answer:

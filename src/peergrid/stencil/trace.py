@@ -1,4 +1,6 @@
-"""From a Python function of one cell to an `Update`: the function runs once, on stand-ins that note what it does."""
+"""From a Python function of one cell to an `Update`: the function is called once, with stand-ins that record its
+operations.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class _Notes:
     assignments: dict[str, Assignment] = field(default_factory=dict)
 
     def keep(self, before: Field, now: Field) -> None:
-        """The first field takes, in every step, the value that the other had before it."""
+        """Let the first field take, in every step, the value of the other before it."""
         if before.name not in self.assignments:
             self.fields.setdefault(before.name, before)
             self.fields.setdefault(now.name, now)
@@ -47,7 +49,7 @@ class _Notes:
 
 @dataclass
 class _ReductionNotes(_Notes):
-    """The operations of a function that is to be reduced: it assigns nothing, and only reads values before the step."""
+    """The operations of a reduced function, which assigns nothing and needs no field for `prev`."""
 
     def keep(self, before: Field, now: Field) -> None:
         pass
@@ -59,7 +61,7 @@ class _ReductionNotes(_Notes):
 
 
 class _StandIn:
-    """Base of what stands for an argument: it is no value by itself, and says so."""
+    """Base of the stand-ins for arguments; use of one as a value is refused with a sentence."""
 
     def _refuse(self, _other: object = None) -> NoReturn:
         raise UsageError(f"A stencil combines values, got {self!r}.")
@@ -188,7 +190,7 @@ Argument = Field | Signal | Table | float | Sequence["Argument"]
 
 @dataclass(frozen=True, repr=False)
 class Stencil:
-    """A traced function: calling it with fields, signals and numbers gives the update of every cell."""
+    """A stencil: a call with fields, signals and numbers traces its function to the update of every cell."""
 
     function: Callable[..., None]
 
@@ -200,9 +202,10 @@ class Stencil:
         return _name(self.function)
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
-        """The update of all cells of the fields' grid; narrow it with `.within(box)`.
+        """The update of all cells of the fields' grid; `.within(box)` confines it.
 
-        Raises UsageError where an argument is no field, signal, table, number or list of those, or nothing is assigned.
+        Raises UsageError for arguments other than fields, signals, tables, numbers and lists of those, and if nothing is
+        assigned.
         """
         notes, what = _Notes(), f"Stencil '{self.name}'"
         _traced(what, self.function, notes, *args, **kwargs)
@@ -222,7 +225,7 @@ class Stencil:
 
 @dataclass(frozen=True)
 class Reducer:
-    """A function of one cell whose values are to be reduced: calling it with fields and numbers gives the reduction."""
+    """A function of one cell whose values are reduced: a call with fields and numbers gives the reduction."""
 
     function: Callable[..., Expr]
     kind: ReductionKind
@@ -230,9 +233,10 @@ class Reducer:
     name: str
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Reduction:
-        """The reduction of all cells of the fields' grid; narrow it with `.within(box)`.
+        """The reduction of all cells of the fields' grid; `.within(box)` confines it.
 
-        Raises UsageError where an argument is no field, table, number or list of those, or no number is returned.
+        Raises UsageError for arguments other than fields, tables, numbers and lists of those, and if no number is
+        returned.
         """
         notes, what = _ReductionNotes(), f"Reduction '{self.name}'"
         value = _traced(what, self.function, notes, *args, **kwargs)
@@ -252,7 +256,7 @@ class Reducer:
 
 
 def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> Callable[[Callable[..., Expr]], Reducer]:
-    """Decorator: the value that a function of one cell returns is reduced over the cells after every so many steps.
+    """Decorator: reduce the value that a function of one cell returns over all cells, after every `every` steps.
 
     kind: sum, mean, max, min or l2 (the square root of the sum of squares); every: after steps `every`, 2 · `every` and
     so on; name: in the results, by default the function's. Inside, `u[i, j]` is the value after the step,

@@ -37,7 +37,7 @@ def check(model: RadarModel) -> None:
 
 
 def check_window(model: RadarModel, dt: float) -> None:
-    """Raises UsageError where the time of the run takes too many steps of dt seconds."""
+    """Raises UsageError if the time of the run takes too many steps of dt seconds."""
     window = model.grid.time_window or 0.0
     waves = any(isinstance(source, PlaneWave) for source in model.sources)
     most = MOST_INCIDENT if waves else MOST

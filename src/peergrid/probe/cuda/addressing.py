@@ -60,7 +60,7 @@ def _owners(devices: Gpus) -> Iterator[Measurement]:
 
 
 def _alternate(devices: Gpus) -> bool:
-    """True where addresses of one GPU lie between those of another: memory taken alternately, looked at in order."""
+    """True if addresses of one GPU lie between those of another: memory taken alternately, looked at in order."""
     with devices.scope() as scope:
         taken = sorted((scope.memory(device, EACH), device) for _ in range(PIECES) for device in range(len(devices)))
     changes = sum(one != other for (_, one), (_, other) in pairwise(taken))
@@ -110,7 +110,7 @@ def _stream(scope: Scope, flags: int, device: int = 0) -> Stream:
 
 
 def _waits(scope: Scope, later: Stream, earlier: Stream, work: Callable[[], None] | None = None) -> bool:
-    """True where work in `later` is not done some milliseconds after a kernel in `earlier` that is kept waiting.
+    """True if work in `later` is not done some milliseconds after a kernel in `earlier` that is kept waiting.
 
     The work is a kernel that does nothing if none is given.
     """

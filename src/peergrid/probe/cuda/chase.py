@@ -37,7 +37,7 @@ class PointerChain:
 
     @property
     def gapless(self) -> bool:
-        """True where it touches every line of its footprint."""
+        """True if it touches every line of its footprint."""
         return self.footprint <= self.links * LINE
 
 

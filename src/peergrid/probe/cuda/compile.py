@@ -21,7 +21,7 @@ def text(source: str) -> str:
 
 @cache
 def headers() -> tuple[str, ...]:
-    """Folders with the headers of CUDA and its C++ library; empty where either is missing."""
+    """Folders with the headers of CUDA and its C++ library; empty if either is missing."""
     try:
         from cuda.pathfinder import find_nvidia_header_directory
     except ImportError:

@@ -124,7 +124,7 @@ class Gpus:
         return self.attribute("MULTIPROCESSOR_COUNT")
 
     def enable(self, source: int, target: int) -> bool:
-        """Let kernels of `source` reach the memory of `target`; False where the machine does not allow it.
+        """Let kernels of `source` reach the memory of `target`; False if the machine does not allow it.
 
         A pair may be able to and still be refused: without a switch a GPU serves a limited number of peers.
         """

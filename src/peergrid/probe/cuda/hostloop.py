@@ -31,7 +31,7 @@ Loop = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """The driver's entry points as functions that compiled code can call; `several` is None where it has none."""
+    """The driver's entry points as functions that compiled code can call; `several` is None if it has none."""
 
     launch: Any
     cooperative: Any

@@ -42,7 +42,7 @@ def _timers(devices: Gpus, kind: str) -> tuple[Array, Array]:
 
 
 def _partial(devices: Gpus) -> dict[str, bool]:
-    """True where a barrier that a part never reaches still waits when its budget ends.
+    """True if a barrier that a part never reaches still waits when its budget ends.
 
     In warps and blocks the others have left, and the hardware does not count who has left. Grids and sets of
     GPUs wait on words in memory, where nobody knows who left: the budget is the watchdog that ends them.

@@ -30,7 +30,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class LinkCounters:
-    """The counters of all GPUs; `why` says why there are none, and is empty where there are."""
+    """The counters of all GPUs; `why` says why there are none, and is empty if there are."""
 
     management: Any
     handles: tuple[Any, ...]

@@ -28,7 +28,7 @@ def miscounted(layout: Layout, schedule: Schedule) -> Iterator[Fault]:
 
 
 def _once(wanted: Box | None, found: list[Box]) -> bool:
-    """True where the boxes found hold every cell of the one wanted once, and no other."""
+    """True if the boxes found hold every cell of the one wanted once, and no other."""
     every = [*found, *([] if wanted is None else [wanted])]
     lines = [np.unique([edge for box in every for edge in (box.lo[a], box.hi[a])]) for a in range(every[0].ndim)]
     counts = np.zeros([len(line) - 1 for line in lines], dtype=np.int64)

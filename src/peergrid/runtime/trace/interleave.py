@@ -169,7 +169,7 @@ class _Machine:
         return True
 
     def _message(self, op: Send | Receive, position: Position) -> tuple[bool, Position | None]:
-        """True where a message cannot be sent or received yet, and the place where it was sent."""
+        """True if a message cannot be sent or received yet, and the place where it was sent."""
         sent, received = self.sent.setdefault(op.tag, []), self.received.get(op.tag, 0)
         if isinstance(op, Send):
             if len(sent) >= received + IN_FLIGHT:

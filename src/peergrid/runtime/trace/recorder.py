@@ -39,7 +39,7 @@ class Recorder(Protocol):
     def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
         """The operation ends; at a barrier: the actor leaves.
 
-        saw: for Wait and Sync with an event, the position of the Record that let it go, None where the event was never
+        saw: for Wait and Sync with an event, the position of the Record that let it go, None if the event was never
         recorded; for SignalWait, the position of the SignalOp whose value it found.
         """
 

@@ -130,7 +130,7 @@ def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[
 
 
 def _same_cells(layout: Layout, op: Transfer) -> bool:
-    """True where every target cell is its source cell, or its image around a periodic edge."""
+    """True if every target cell is its source cell, or its image around a periodic edge."""
     grid = layout.problem.grid
     pairs = zip(op.source_box.lo, op.target_box.lo, grid.shape, grid.periodic, strict=True)
     return all((a - b) % n == 0 if wraps else a == b for a, b, n, wraps in pairs)

@@ -40,7 +40,7 @@ from peergrid.schedule.passes.semaphores import gathered
 def over_ranks(schedule: Schedule, ranks: Sequence[int]) -> Schedule:
     """The schedule with messages between ranks, its hosts those of all ranks; ranks: the rank of each device.
 
-    Raises UsageError where there is not one rank for each device.
+    Raises UsageError if there is not one rank for each device.
     """
     if len(ranks) != schedule.devices:
         raise UsageError(f"A schedule of {schedule.devices} devices needs the rank of each, got {len(ranks)}.")
