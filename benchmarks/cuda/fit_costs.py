@@ -111,8 +111,8 @@ class Rows:
             self._makers[key] = Forecaster(problem(*key[:2]), self._machine, row["gpus"])
         made = self._makers[key]
         changed = replace(made, machine=machine, families=families)
-        changed.__dict__["known"] = made.known
-        changed.__dict__["made"] = made.made
+        changed.__dict__["works"] = made.works
+        changed.__dict__["arrangements"] = made.arrangements
         return changed.forecast(
             Options(row["strategy"], depth=row["depth"], block=row["block"], route=row.get("route"))
         )

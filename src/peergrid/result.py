@@ -89,19 +89,19 @@ def shape_of(shape: tuple[int, ...]) -> str:
 class Timeline:
     """A schedule with the times of its operations in one execution.
 
-    foretold: the predicted timeline of the same steps.
+    predicted: the predicted timeline of the same steps.
     """
 
     schedule: Schedule
     spans: tuple[Span, ...]
-    foretold: Timeline | None = None
+    predicted: Timeline | None = None
 
     def chrome(self) -> dict[str, Any]:
         """The timeline in Chrome's trace format, for Perfetto; predicted spans are shown as further devices."""
         found = chrome(self.schedule.ops, self.spans)
-        if self.foretold is not None:
+        if self.predicted is not None:
             devices = 1 + max((span.queue.device for span in self.spans), default=0)
-            beside = chrome(self.foretold.schedule.ops, self.foretold.spans, ", predicted", devices)
+            beside = chrome(self.predicted.schedule.ops, self.predicted.spans, ", predicted", devices)
             found["traceEvents"] += beside["traceEvents"]
         return found
 

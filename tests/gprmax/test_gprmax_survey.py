@@ -82,7 +82,7 @@ def test_a_table_of_cases_gives_the_traces_of_steps_and_goes_on_after_an_end(tmp
     study = surveyed(read(_file(tmp_path, MODEL.format(*PLACES[1]) + "#study: gpr cases.csv\n")).without_pictures())
     assert study is not None
     job = survey_of(study, Folder(tmp_path / "cases"), RequestedOptions(parse_devices("cpu:1")))
-    assert [number for number, _ in job.carry_out([1], lambda: False)] == [1]
+    assert [number for number, _ in job.make_traces([1], lambda: False)] == [1]
     found = run_survey(study, tmp_path / "cases", devices="cpu:2", resume=True)
     assert (found.traces, found.sha256) == (2, whole.sha256)
     stepped_file, cases_file = (_contents(tmp_path / name / "results.h5") for name in ("steps", "cases"))

@@ -20,11 +20,11 @@ class Squares:
 
     @contextmanager
     def on(self, devices: Devices) -> Iterator[Callable[[int], tuple[int, str]]]:
-        def carry_out(number: int) -> tuple[int, str]:
+        def do_piece(number: int) -> tuple[int, str]:
             if number == self.wrong:
                 raise Unstable(f"number {number}")
             if number == self.fatal:
                 os._exit(7)
             return number * number, str(devices)
 
-        yield carry_out
+        yield do_piece

@@ -94,7 +94,7 @@ def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = N
 
 def carried_out(job: SurveyJob) -> str:
     done = job.files.done()
-    for _ in job.carry_out([n for n in range(job.files.total) if n not in done], lambda: False):
+    for _ in job.make_traces([n for n in range(job.files.total) if n not in done], lambda: False):
         pass
     digest, _ = job.merge()
     return digest
@@ -133,14 +133,14 @@ def test_a_survey_has_the_traces_of_single_runs(tmp_path: Path, monkeypatch: pyt
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     job = survey(MODEL + SURVEY, tmp_path / "a")
-    for number, _ in job.carry_out([0, 2], lambda: False):
+    for number, _ in job.make_traces([0, 2], lambda: False):
         assert number in job.files.done()
     kept = {number: job.files.path(number).stat().st_mtime_ns for number in (0, 2)}
     damaged = job.files.path(1)
     damaged.write_bytes(job.files.path(0).read_bytes()[:-100])
     again = survey(MODEL + SURVEY, tmp_path / "a")
     assert again.files.done() == (0, 2)
-    for _ in again.carry_out([1, 3], lambda: False):
+    for _ in again.make_traces([1, 3], lambda: False):
         pass
     assert {number: job.files.path(number).stat().st_mtime_ns for number in (0, 2)} == kept
     digest, _ = again.merge()
@@ -167,7 +167,7 @@ def test_a_merged_survey_is_resumed_without_a_trace_made_again(tmp_path: Path) -
 
 def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:
     job = survey(MODEL + SURVEY, tmp_path)
-    list(job.carry_out([0], lambda: False))
+    list(job.make_traces([0], lambda: False))
     for other in (SURVEY.replace("0.03", "0.04"), SURVEY.replace("[survey]", "[absorber]\ncells = 5\n[survey]")):
         with pytest.raises(UsageError, match="is expected to hold traces of this survey, and holds those of another"):
             survey(MODEL + other, tmp_path).files.done()

@@ -109,7 +109,7 @@ def begin_survey(folder: Path) -> str:
     assert described is not None
     place = Folder(folder / "two-survey.toml")
     with place.taken():
-        ((number, _),) = survey_of(described, place, requested_of(described, "cpu:1")).carry_out([1], lambda: False)
+        ((number, _),) = survey_of(described, place, requested_of(described, "cpu:1")).make_traces([1], lambda: False)
     assert number == 1
     return run_survey(described, folder / "one-survey.toml", devices="cpu:1").sha256
 

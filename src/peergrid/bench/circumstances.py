@@ -39,7 +39,7 @@ def about() -> Circumstances:
         except PackageNotFoundError:
             continue
     return Circumstances(
-        command=shlex.join(["peergrid", *_asked(sys.argv[1:])]),
+        command=shlex.join(["peergrid", *_command_line(sys.argv[1:])]),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=commit(),
         hardware=machine.label,
@@ -49,7 +49,7 @@ def about() -> Circumstances:
     )
 
 
-def _asked(words: list[str]) -> list[str]:
+def _command_line(words: list[str]) -> list[str]:
     """The command line without the folder of the results, which is private."""
     kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in ("-o", "--output")]
     return [word for word in kept if not re.match(r"-o|--output", word)]

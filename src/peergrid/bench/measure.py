@@ -205,10 +205,10 @@ class _Run:
             against=None,
             watts=watts,
             notes=(*self._simulation.notes, *limited),
-            foretold_seconds_per_step=self._foretold(),
+            foretold_seconds_per_step=self._predicted(),
         )
 
-    def _foretold(self) -> float | None:
+    def _predicted(self) -> float | None:
         """Seconds of a step as predicted for GPUs."""
         if self._devices.kind == "cpu":
             return None

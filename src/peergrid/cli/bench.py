@@ -50,7 +50,7 @@ def bench(
     if name not in SUITES:
         raise UsageError(f"A benchmark is one of {', '.join(SUITES)}, got '{name}'.")
     if machine is not None:
-        _foretell(name, machine, devices, counts, output, only, as_json=as_json)
+        _predict(name, machine, devices, counts, output, only, as_json=as_json)
         return
     suite, chosen = SUITES[name], parse_devices(devices)
     measured_on = counts_of(chosen.count) if counts is None else counts_named(counts, chosen.count)
@@ -132,11 +132,11 @@ def _cases(name: str, size: Size, counts: tuple[int, ...], only: str) -> list[Ca
     return found
 
 
-def _foretell(
+def _predict(
     name: str, place: str, devices: str, counts: str | None, output: Path | None, only: str, *, as_json: bool
 ) -> None:
     """Predict the suite for a machine that need not be here: a table, and NAME-foretold.json."""
-    from peergrid.bench.foretell import foretold  # takes compilers along, which are slow to come
+    from peergrid.bench.prediction import predicted  # takes compilers along, which are slow to come
     from peergrid.predict.profiles import machine_at
 
     if devices != "auto":
@@ -146,7 +146,7 @@ def _foretell(
     cases = _cases(name, LARGE, asked, only)
     if output is not None:
         Folder(output).prepare()
-    rows = with_efficiency(foretold(case, machine) for case in cases)
+    rows = with_efficiency(predicted(case, machine) for case in cases)
     problems.forget()
     own.forget()
     given = {"benchmark": name, "machine": machine.name, "machine_measured": machine.measured, "about": asdict(about())}

@@ -86,7 +86,7 @@ def farm(
     started = time.monotonic()
     with folder.taken(), stop_on_signal(noted=2) as stop:
         before = folder.begin(command, jobs, resume)
-        queue, done_before = _carry_out(jobs, places, folder, before, retries, stop)
+        queue, done_before = _run_jobs(jobs, places, folder, before, retries, stop)
     found = FarmSummary(
         command=command,
         slots=tuple(place.name for place in places),
@@ -116,7 +116,7 @@ def _inputs(named: list[str], lines: Path | None, needed: bool) -> list[str]:
     return [*named, *read_lines(sys.stdin if lines is None or str(lines) == "-" else lines)]
 
 
-def _carry_out(
+def _run_jobs(
     jobs: tuple[Job, ...],
     slots: tuple[JobSlot, ...],
     folder: FarmFolder,

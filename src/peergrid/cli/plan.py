@@ -97,19 +97,19 @@ def plan(
         _draw(described.build(), picture)
         return
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
-        from peergrid.cli.foretell import foretell, machine_for, text  # takes compilers along, which are slow to come
+        from peergrid.cli.prediction import machine_for, predict, text  # takes compilers along, which are slow to come
 
         asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
         built = described.build()
         _warn(built)
-        foretold, events = foretell(str(model), built, elsewhere, asked)
+        prediction, events = predict(str(model), built, elsewhere, asked)
         if timeline is not None:
             Folder(timeline.parent).prepare()
             with replacing(timeline) as partial:
                 partial.write_text(json.dumps(events))
-        tell(foretold.notes)
-        typer.echo(json.dumps(asdict(foretold), indent=2) if as_json else text(foretold))
+        tell(prediction.notes)
+        typer.echo(json.dumps(asdict(prediction), indent=2) if as_json else text(prediction))
         return
     many = surveyed(described)
     if many is not None:

@@ -20,7 +20,7 @@ from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import Recording, recording
-from peergrid.jobs.run import carry_out, check_folder, restore
+from peergrid.jobs.run import check_folder, restore, step_to_end
 from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import surveyed
 from peergrid.progress import Reporter
@@ -155,7 +155,7 @@ def _advance(simulation: Simulation, built: BuiltModel, recorded: Recording, sto
             reporter.update(step)
             return bool(stop)
 
-        carry_out(simulation, built, recorded, ended)
+        step_to_end(simulation, built, recorded, ended)
 
 
 def _look_at_overlap(simulation: Simulation, steps: int, every: tuple[int, ...]) -> None:

@@ -63,7 +63,7 @@ def summary(
     """The figures of a run that has ended, without the files; resumed: the step from which it continued."""
     grid, options = built.problem.grid, simulation.options
     rate = grid.box.size * simulation.step / simulation.seconds if simulation.seconds else 0.0
-    foretold, machine = _foretold(simulation, resumed)
+    predicted, machine = _predicted(simulation, resumed)
     return Summary(
         model=name,
         shape=grid.shape,
@@ -79,8 +79,8 @@ def summary(
         rows=tuple(simulation.partition.owned(device).shape[0] for device in range(simulation.partition.devices)),
         seconds=simulation.seconds,
         host_seconds=simulation.host_seconds,
-        predicted_seconds=foretold,
-        prediction_error=foretold / simulation.seconds - 1 if foretold and simulation.seconds else None,
+        predicted_seconds=predicted,
+        prediction_error=predicted / simulation.seconds - 1 if predicted and simulation.seconds else None,
         predicted_by=machine,
         gcells_per_s=rate / 1e9,
         roofline_fraction=_roofline_fraction(built, simulation.devices, rate),
@@ -94,7 +94,7 @@ def summary(
     )
 
 
-def _foretold(simulation: Simulation, resumed: int) -> tuple[float | None, str | None]:
+def _predicted(simulation: Simulation, resumed: int) -> tuple[float | None, str | None]:
     """The predicted seconds of this run, and the machine whose figures were used; None on virtual devices."""
     if simulation.devices.kind == "cpu":
         return None, None
@@ -123,7 +123,7 @@ def _roofline_fraction(built: BuiltModel, devices: Devices, rate: float) -> floa
 def text(found: Summary) -> str:
     """The figures as text."""
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
-    foretold = (
+    predicted = (
         ""
         if found.prediction_error is None
         else f", {found.predicted_seconds:.3g} s predicted from figures of '{found.predicted_by}'"
@@ -132,7 +132,7 @@ def text(found: Summary) -> str:
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",
-        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}{foretold}",
+        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}{predicted}",
         f"sha256 {found.sha256}",
         *found.outputs,
     ]

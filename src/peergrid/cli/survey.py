@@ -75,7 +75,7 @@ def run_survey(
     started = time.perf_counter()
     with stop_on_signal() as stop:
         with apart(ranks):
-            shots = _carry_out(survey, mine, len(there), stop, quiet or not leads)
+            shots = _make_traces(survey, mine, len(there), stop, quiet or not leads)
         if ranks is not None:
             shots = [shot for part in ranks.allgather(shots) for shot in part]
         seconds = time.perf_counter() - started
@@ -111,18 +111,18 @@ def _shared(survey: SurveyJob, left: int, ranks: Ranks | None) -> tuple[str, ...
         return (f"{ranks.comm.size} ranks share {left} traces; each runs its traces on {devices}.",)
     if devices.count == 1 or not left:
         return ()
-    foretold = "" if share.seconds is None else f", predicted to take {share.seconds:.3g} s"
-    return (f"Each trace runs on {_devices(share)} of {devices}, {share.at_once} at a time{foretold}.",)
+    predicted = "" if share.seconds is None else f", predicted to take {share.seconds:.3g} s"
+    return (f"Each trace runs on {_devices(share)} of {devices}, {share.at_once} at a time{predicted}.",)
 
 
 def _devices(share: Share) -> str:
     return f"{share.each} device{'s' * (share.each > 1)}"
 
 
-def _carry_out(survey: SurveyJob, left: list[int], before: int, stop: StopRequest, quiet: bool) -> list[Shot]:
+def _make_traces(survey: SurveyJob, left: list[int], before: int, stop: StopRequest, quiet: bool) -> list[Shot]:
     cells, shots = survey.first.problem.grid.box.size * survey.first.steps, list[Shot]()
     with Reporter(before + len(left), cells, quiet, before, "trace") as reporter:
-        for number, (_, shot) in enumerate(survey.carry_out(left, lambda: bool(stop)), start=before + 1):
+        for number, (_, shot) in enumerate(survey.make_traces(left, lambda: bool(stop)), start=before + 1):
             shots.append(shot)
             reporter.update(number)
     return shots

@@ -72,7 +72,7 @@ def trace(
     with requested.simulation(built, chosen, 2 * shown) as simulation:
         simulation.run(shown)
         timeline = simulation.trace(shown)
-        timeline = replace(timeline, foretold=foretold(simulation, timeline.schedule))
+        timeline = replace(timeline, predicted=predicted(simulation, timeline.schedule))
         found = _traced(str(model), simulation, timeline, str(output))
     with replacing(output) as partial:
         partial.write_text(json.dumps(timeline.chrome()))
@@ -90,7 +90,7 @@ def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) 
         steps=steps,
         operations=len(timeline.spans),
         seconds=_end(timeline),
-        predicted_seconds=None if timeline.foretold is None else _end(timeline.foretold),
+        predicted_seconds=None if timeline.predicted is None else _end(timeline.predicted),
         boundary=parts.boundary / steps,
         interior=parts.interior / steps,
         exchange=parts.exchange / steps,
@@ -100,7 +100,7 @@ def _traced(name: str, simulation: Simulation, timeline: Timeline, output: str) 
     )
 
 
-def foretold(simulation: Simulation, schedule: Schedule) -> Timeline | None:
+def predicted(simulation: Simulation, schedule: Schedule) -> Timeline | None:
     """The predicted timeline of a schedule; None if there is no prediction."""
     devices, problem, options = simulation.devices, simulation.problem, simulation.options
     if simulation.comm is not None:

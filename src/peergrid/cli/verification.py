@@ -138,7 +138,7 @@ def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress
     """
     tally = _Tally()
     if len(ways.parts) == 1:
-        _look_at(tally, problem_of(), ways, progress)
+        _check_group(tally, problem_of(), ways, progress)
         return _report(tally, ways)
     with ProcessPoolExecutor(min(cores(), len(ways.parts)), initializer=_follow) as pool:
         try:
@@ -167,11 +167,11 @@ def _end_with_parent() -> None:
 
 def _tally(problem_of: Callable[[], Problem], ways: Ways) -> _Tally:
     tally = _Tally()
-    _look_at(tally, problem_of(), ways, lambda *_: None)
+    _check_group(tally, problem_of(), ways, lambda *_: None)
     return tally
 
 
-def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) -> None:
+def _check_group(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) -> None:
     """Check the schedules of one number of devices and one depth."""
     ((devices,), (depth,)) = ways.devices, ways.depths
     target = Target(devices, ways.ordinals)
@@ -181,7 +181,7 @@ def _look_at(tally: _Tally, problem: Problem, ways: Ways, progress: Progress) ->
     few = plan.devices < MANY or ways.mutants is not None
     checkers = Checkers(plan, chain.from_iterable(case.schedules for case in cases)) if few else None
     for case in cases:
-        _look(tally, plan, checkers, case)
+        _check_case(tally, plan, checkers, case)
         progress(tally.ways, ways.number)
 
 
@@ -210,16 +210,16 @@ def _case(plan: Layout, options: Options, ways: Ways, target: Target) -> _Case:
         shorter = build(plan, options, rest)
         iterations.append((drained(made), *repeated(plan, target.lowered(plan, shorter))))
     found = () if ways.mutants is None else tuple(mutants(made, ways.mutants))
-    return _Case(name, made, tuple(iterations), found, _said(options.strategy, target, plan, schedule))
+    return _Case(name, made, tuple(iterations), found, _lowering_in_words(options.strategy, target, plan, schedule))
 
 
-def _said(strategy: StrategyName, target: Target, plan: Layout, schedule: Schedule) -> str:
+def _lowering_in_words(strategy: StrategyName, target: Target, plan: Layout, schedule: Schedule) -> str:
     """The lowering passes of a schedule in words; '' if there is no lowering."""
     names = [one.name for one in target.passes(plan, schedule)]
     return f"{strategy}: {', then '.join(names) or 'unchanged'}" if target.ordinals else ""
 
 
-def _look(tally: _Tally, plan: Layout, checkers: Checkers | None, case: _Case) -> None:
+def _check_case(tally: _Tally, plan: Layout, checkers: Checkers | None, case: _Case) -> None:
     """Check a case with both checkers; checkers: those that know its operations (None: too many devices)."""
     for iterations in case.iterations:
         if checkers is None:

@@ -72,7 +72,7 @@ def verify(
             )
         _record(model, strategy, devices, depth, as_json=as_json)
         return
-    ways = _ways(strategy, devices, depth, mutants=mutants)
+    ways = _schedules(strategy, devices, depth, mutants=mutants)
     steps = read(model).build().steps
     progress = (lambda *_: None) if as_json else Count()
     found = verify_all(partial(_problem, model), replace(ways, steps=steps, balanced=balanced), progress)
@@ -84,7 +84,7 @@ def verify(
 def _record(model: Path, strategy: str | None, devices: str | None, depth: int | None, *, as_json: bool) -> None:
     from peergrid.recorded import TIMES, judged  # takes compilers along, which are slow to come
 
-    ways = _ways(strategy, None, depth, mutants=False)
+    ways = _schedules(strategy, None, depth, mutants=False)
     found = judged(_problem(model), parse_devices(devices or "auto"), ways.strategies, ways.depths)
     text = f"{found.schedules} schedules run {TIMES} times on {found.devices}, {found.operations} operations recorded"
     lines = [text, *found.notes, f"{len(found.faults)} faults", *_first(found.faults)]
@@ -97,7 +97,7 @@ def _problem(model: Path) -> Problem:
     return read(model).build().problem
 
 
-def _ways(strategy: str | None, devices: str | None, depth: int | None, *, mutants: bool) -> Ways:
+def _schedules(strategy: str | None, devices: str | None, depth: int | None, *, mutants: bool) -> Ways:
     usual = Ways()
     if strategy is not None and strategy not in STRATEGIES:
         raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
@@ -143,12 +143,12 @@ def _text(found: Verification) -> str:
             "the original, "
             f"{found.disagreements} on which the checkers disagree"
         )
-        lines += [f"  {number:6d} {said(outcome)}" for outcome, number in sorted(found.outcomes.items())]
+        lines += [f"  {number:6d} {outcome_in_words(outcome)}" for outcome, number in sorted(found.outcomes.items())]
     lines += [f"lowered for GPUs: {passes}" for passes in found.passes or ()]
     return "\n".join([*lines, *_first(found.faults)])
 
 
-def said(outcome: str) -> str:
+def outcome_in_words(outcome: str) -> str:
     """The name of an outcome, and its meaning."""
     return f"{outcome}: {OUTCOMES[outcome]}" if outcome in OUTCOMES else outcome
 

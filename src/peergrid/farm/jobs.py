@@ -30,7 +30,7 @@ def make_jobs(command: Sequence[str], inputs: Iterable[str]) -> tuple[Job, ...]:
     """
     if not any(PLACE.search(word) for word in command):
         raise UsageError(
-            f"After '--' a command with '{{}}' in place of the input is expected, got {_said(command)}; "
+            f"After '--' a command with '{{}}' in place of the input is expected, got {_quoted(command)}; "
             "such as: peergrid farm -i *.toml -- peergrid run {}."
         )
     if not PLACE.search(command[0]) and shutil.which(command[0]) is None:
@@ -56,5 +56,5 @@ def _filled(command: Sequence[str], text: str, number: int) -> tuple[str, ...]:
     return tuple(PLACE.sub(lambda found: places[found[1]], word) for word in command)
 
 
-def _said(command: Sequence[str]) -> str:
+def _quoted(command: Sequence[str]) -> str:
     return f"'{' '.join(command)}'" if command else "nothing"

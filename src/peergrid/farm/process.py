@@ -48,7 +48,7 @@ class Running:
 def start(job: Job, slot: JobSlot, folder: FarmFolder) -> Running:
     """Start a job on a slot. Its log stays locked while it runs, as its processes inherit the open file."""
     folder.exit_file(job.number).unlink(missing_ok=True)
-    with folder.log(job.number).open("ab") as log, _on(slot.cpus):
+    with folder.log(job.number).open("ab") as log, _bound_to(slot.cpus):
         with suppress(OSError):  # a file system without locks
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process = subprocess.Popen(
@@ -76,7 +76,7 @@ def stop_all(running: list[Running], grace: float) -> None:
 
 
 @contextmanager
-def _on(cpus: tuple[int, ...]) -> Iterator[None]:
+def _bound_to(cpus: tuple[int, ...]) -> Iterator[None]:
     """Bind this thread to some processors, for child processes to inherit."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)

@@ -59,10 +59,10 @@ class JobQueue:
             return self, None
         if self.position < len(self.order):
             job = self.order[self.position]
-            return replace(self._put(slot, job), position=self.position + 1), job
+            return replace(self._with_job(slot, job), position=self.position + 1), job
         if self.again:
             job, *rest = self.again
-            return replace(self._put(slot, job), again=tuple(rest), retried=self.retried + 1), job
+            return replace(self._with_job(slot, job), again=tuple(rest), retried=self.retried + 1), job
         return self, None
 
     def end(self, slot: int, succeeded: bool) -> JobQueue:
@@ -84,11 +84,11 @@ class JobQueue:
         """Start no more jobs; running ones continue."""
         return replace(self, draining=True)
 
-    def _put(self, slot: int, job: int | None) -> JobQueue:
+    def _with_job(self, slot: int, job: int | None) -> JobQueue:
         return replace(self, running=(*self.running[:slot], job, *self.running[slot + 1 :]))
 
     def _freed(self, slot: int) -> tuple[int, JobQueue]:
         job = self.running[slot]
         if job is None:
             raise ValueError(f"slot {slot} runs no job")
-        return job, self._put(slot, None)
+        return job, self._with_job(slot, None)

@@ -15,12 +15,12 @@ from peergrid.errors import UsageError
 from peergrid.gprmax import directions, ground, voxels
 from peergrid.gprmax.items import (
     Faces,
-    Faraway,
-    Heard,
-    HeardArray,
+    FarDirections,
     Incoming,
     Item,
     Mixing,
+    ReceiverNode,
+    ReceiverRows,
     SampledWaves,
     Setting,
     Source,
@@ -99,7 +99,7 @@ class Plan:
         """The items of a kind."""
         return tuple(item for item in self.items if isinstance(item, kind))
 
-    def said(self, name: str, otherwise: str) -> str:
+    def subject(self, name: str, otherwise: str) -> str:
         """The beginning of a sentence about a setting: its command and line, if it is from an input file."""
         found = (item.command for item in self.of(Setting) if item.name == name)
         command = next(found, None)
@@ -116,7 +116,8 @@ class Plan:
         flat = thin[0] if len(thin) == 1 and wanted != "3D" else None
         if any(isinf(s) for axis, s in enumerate(size) if axis != flat) or (wanted in ("TM", "TE") and flat is None):
             raise UsageError(
-                f"{self.said('domain', 'The domain')} is expected to be inf, or one cell thick, along the one axis of "
+                f"{self.subject('domain', 'The domain')} is expected to be inf, or one cell thick, along the "
+                "one axis of "
                 f"mode TM or TE alone, got {counts} cells; correct it."
             )
         if (
@@ -125,7 +126,7 @@ class Plan:
             or np.prod(counts, dtype=float) > MOST_CELLS
         ):
             raise UsageError(
-                f"{self.said('domain', 'The domain')} is expected to be two cells or more along each axis, "
+                f"{self.subject('domain', 'The domain')} is expected to be two cells or more along each axis, "
                 f"or one along one of them, and at most {MOST_CELLS:,} in all, got {counts}; correct it or the spacing."
             )
         return Frame(tuple(1 if axis == flat else n for axis, n in enumerate(counts)), spacing, flat)
@@ -164,7 +165,7 @@ class Plan:
         samples = window if isinstance(window, int) else ceil(min(window / self.dt, 1e18)) + 1
         if samples < 2 or samples > MOST_STEPS:
             raise UsageError(
-                f"{self.said('time_window', 'The time window')} is expected to have 2 to {MOST_STEPS:,} samples, "
+                f"{self.subject('time_window', 'The time window')} is expected to have 2 to {MOST_STEPS:,} samples, "
                 f"got {samples:.4g}; correct it."
             )
         return samples - 1
@@ -185,10 +186,12 @@ class Plan:
     def thickness(self) -> Mapping[str, int]:
         """Cells of absorber for each side that has any."""
         flat = self.frame.flat
-        return {side: n for side, n in self.asked.items() if n and (flat is None or side[0] != AXES[flat])}
+        return {
+            side: n for side, n in self.requested_thickness.items() if n and (flat is None or side[0] != AXES[flat])
+        }
 
     @property
-    def asked(self) -> Mapping[str, int]:
+    def requested_thickness(self) -> Mapping[str, int]:
         """Cells of absorber of all six sides, as given in the file."""
         given = self.settings.get("pml_cells", (CELLS_OF_ABSORBER,) * 6)
         sides = [f"{axis}{end}" for end in "-+" for axis in AXES]
@@ -218,11 +221,11 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     )
 
 
-def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
+def requested_far_fields(plan: Plan) -> Iterator[tuple[FarDirections, Spectrum, Faces]]:
     """The requested far fields, each with its frequencies and its box."""
     faces = {item.name: item for item in plan.of(Faces)}
     spectra = {item.name: item for item in plan.of(Spectrum)}
-    for one in plan.of(Faraway):
+    for one in plan.of(FarDirections):
         spectrum = spectra.get(one.spectrum)
         if spectrum is None:
             raise one.command.fault("to name an #ntff_frequency", f"'{one.spectrum}'", "define it")
@@ -234,7 +237,7 @@ def wished(plan: Plan) -> Iterator[tuple[Faraway, Spectrum, Faces]]:
 
 def far_fields(plan: Plan) -> Iterator[FarField]:
     """The far fields on the grid."""
-    for one, spectrum, around in wished(plan):
+    for one, spectrum, around in requested_far_fields(plan):
         lo, hi = (plan.frame.source(around.command, corner) for corner in (around.lo, around.hi))
         yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
 
@@ -300,7 +303,7 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
             continue
         if thickness >= length:
             raise UsageError(
-                f"{plan.said('pml_cells', 'The absorber')} is expected to leave cells between its sides, "
+                f"{plan.subject('pml_cells', 'The absorber')} is expected to leave cells between its sides, "
                 f"got {thickness} of {length} cells along {side[0]}; make it thinner."
             )
         plane = raster.solid.take(thickness - 1 if side[1] == "-" else length - thickness, axis)
@@ -360,14 +363,14 @@ def _source(source: Source, node: Index, drive: Drive) -> Placed:
 def receivers(plan: Plan) -> Iterator[Receiver]:
     """The receivers on the grid, in order."""
     for item in plan.items:
-        if isinstance(item, Heard):
+        if isinstance(item, ReceiverNode):
             node = plan.frame.source(item.command, item.at)
             yield Receiver(node, item.outputs, item.name) if item.outputs else Receiver(node, name=item.name)
-        elif isinstance(item, HeardArray):
+        elif isinstance(item, ReceiverRows):
             yield from (Receiver(node) for node in array(plan.frame, item))
 
 
-def array(frame: Frame, item: HeardArray) -> Iterator[Index]:
+def array(frame: Frame, item: ReceiverRows) -> Iterator[Index]:
     """The nodes of an array of receivers."""
     lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
     step = [max(1, nearest(s / d)) for s, d in zip(item.step, frame.spacing, strict=True)]

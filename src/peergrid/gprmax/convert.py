@@ -10,26 +10,26 @@ from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import directions
-from peergrid.gprmax.assemble import FED, Plan, array, waveform, wished
+from peergrid.gprmax.assemble import FED, Plan, array, requested_far_fields, waveform
 from peergrid.gprmax.items import (
     AnyPole,
     Choice,
+    DatabaseMedium,
     Dispersion,
     Faces,
-    Faraway,
-    Given,
-    Heard,
-    HeardArray,
+    FarDirections,
+    IgnoredCommand,
     Incoming,
     Material,
     Mixing,
     Moist,
-    Passed,
     PoleSpec,
+    ReceiverNode,
+    ReceiverRows,
     SampledWaves,
     Saved,
     Setting,
-    Snapped,
+    SnapshotFile,
     Source,
     Spectrum,
     Stretching,
@@ -68,8 +68,9 @@ from peergrid.models.survey import Survey
 
 KIND = TypeVar("KIND", bound=Placed)
 WRITTEN = (
-    Material, Given, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wire, Wave, SampledWaves,
-    Source, Incoming, Heard, HeardArray, Faces, Spectrum, Faraway, Wall, Snapped, View, Saved, Passed,
+    Material, DatabaseMedium, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wire, Wave,
+    SampledWaves, Source, Incoming, ReceiverNode, ReceiverRows, Faces, Spectrum, FarDirections, Wall, SnapshotFile,
+    View, Saved, IgnoredCommand,
 )  # fmt: skip
 SETTINGS = (
     "title", "domain", "dx_dy_dz", "time_window", "time_step_stability_factor", "domain_mode", "magnetic_averaging",
@@ -96,11 +97,11 @@ def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
         shapes=tuple(_checked(Shape | FractalBox | Voxels | Wire, _shapes(plan, folder))),
         surfaces=tuple(_checked(Layer, _layers(plan))),
         sources=tuple(_checked(PointSource | PlaneWave, _sources(plan, folder))),
-        receivers=tuple(_checked(Heard, _receivers(plan))),
-        receiver_arrays=tuple(_checked(HeardArray, plan.of(HeardArray) if _in_order(plan) else ())),
+        receivers=tuple(_checked(ReceiverNode, _receivers(plan))),
+        receiver_arrays=tuple(_checked(ReceiverRows, plan.of(ReceiverRows) if _in_order(plan) else ())),
         far_fields=tuple(_checked(FarFieldSpec, _far_fields(plan))),
         absorber=_absorber(plan),
-        snapshots=tuple(_checked(Snapped, plan.of(Snapped))),
+        snapshots=tuple(_checked(SnapshotFile, plan.of(SnapshotFile))),
         views=tuple(_checked(View, plan.of(View))),
         cells=tuple(_checked(Saved, plan.of(Saved))),
         survey=survey,
@@ -136,7 +137,7 @@ def _grid(plan: Plan, dtype: Dtype) -> GridSpec:
 
 def _absorber(plan: Plan) -> AbsorberSpec:
     stretches = tuple(_stretch(item) for item in plan.of(Stretching))
-    cells = tuple(plan.asked[side] for side in SIDES)
+    cells = tuple(plan.requested_thickness[side] for side in SIDES)
     same = cells[0] if len(set(cells)) == 1 else cells
     return AbsorberSpec(same, plan.settings.get("pml_formulation", "HORIPML"), stretches)  # type: ignore[arg-type]
 
@@ -156,7 +157,7 @@ def _stretch(item: Stretching) -> StretchSpec:
 
 def _materials(plan: Plan) -> Iterator[Material]:
     """Media with the poles that other commands add."""
-    named = [item for item in plan.items if isinstance(item, Material | Given)]
+    named = [item for item in plan.items if isinstance(item, Material | DatabaseMedium)]
     poles: dict[str, tuple[PoleSpec, ...]] = {item.name: () for item in named}
     for item in plan.of(Dispersion):
         for name in item.materials:
@@ -192,7 +193,7 @@ def _mixtures(plan: Plan) -> Iterator[Mixing | Choice | Moist]:
 def _shapes(plan: Plan, folder: Path) -> Iterator[Shape | FractalBox | Voxels | Wire]:
     for item in plan.items:
         if isinstance(item, Voxels):
-            files = _beside(item.file, folder), DataFile(_beside(item.materials, folder))
+            files = _relative(item.file, folder), DataFile(_relative(item.materials, folder))
             yield replace(item, given=files[0], media=files[1])
         elif isinstance(item, Body):
             yield replace(item, material=item.materials[0]) if len(item.materials) == 1 else item
@@ -211,7 +212,7 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
             continue
         wave = waveform(plan, item)
         if isinstance(wave, Column):
-            wave = replace(wave, file=_beside(Path(wave.file), folder))
+            wave = replace(wave, file=_relative(Path(wave.file), folder))
         assert isinstance(wave, Waveform)
         if isinstance(item, Incoming):
             x, y, z = directions.whole(item.direction, plan.frame.spacing)
@@ -228,26 +229,26 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
 
 def _in_order(plan: Plan) -> bool:
     """True if all arrays of receivers come after the single ones, as in a model file."""
-    kinds = [isinstance(item, HeardArray) for item in plan.items if isinstance(item, Heard | HeardArray)]
+    kinds = [isinstance(item, ReceiverRows) for item in plan.items if isinstance(item, ReceiverNode | ReceiverRows)]
     return kinds == sorted(kinds)
 
 
-def _receivers(plan: Plan) -> Iterator[Heard]:
+def _receivers(plan: Plan) -> Iterator[ReceiverNode]:
     """The receivers; arrays that come before others are written as single receivers."""
     for item in plan.items:
-        if isinstance(item, Heard):
+        if isinstance(item, ReceiverNode):
             yield item
-        elif isinstance(item, HeardArray) and not _in_order(plan):
+        elif isinstance(item, ReceiverRows) and not _in_order(plan):
             for node in array(plan.frame, item):
                 x, y, z = (i * d for i, d in zip(node, plan.frame.spacing, strict=True))
-                yield Heard(item.command, (x, y, z))
+                yield ReceiverNode(item.command, (x, y, z))
 
 
 def _far_fields(plan: Plan) -> Iterator[FarFieldSpec]:
-    for one, spectrum, around in wished(plan):
+    for one, spectrum, around in requested_far_fields(plan):
         name = one.name or one.spectrum
         yield FarFieldSpec(one.command, around.lo, around.hi, spectrum.frequencies, one.theta, one.phi, name)
 
 
-def _beside(file: Path, folder: Path) -> str:
+def _relative(file: Path, folder: Path) -> str:
     return Path(os.path.relpath(file, folder.resolve())).as_posix()

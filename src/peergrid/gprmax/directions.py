@@ -28,12 +28,12 @@ def whole(direction: Index | Vector, spacing: Vector) -> Index:
     along = np.multiply(direction, spacing)
     for most in range(1, MOST + 1):
         found = tuple(int(m) for m in np.rint(most * along / np.abs(along).max()))
-        if _apart(found, direction, spacing) <= NEAR:
+        if _angle(found, direction, spacing) <= NEAR:
             return found
     return (0, 0, 0)
 
 
-def _apart(found: Index, direction: Index | Vector, spacing: Vector) -> float:
+def _angle(found: Index, direction: Index | Vector, spacing: Vector) -> float:
     """The angle between whole numbers and a direction, degrees."""
     return degrees(acos(min(1.0, max(-1.0, float(np.dot(way(found, spacing), direction))))))
 

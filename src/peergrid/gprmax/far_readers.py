@@ -6,7 +6,7 @@ from math import floor
 from pathlib import Path
 
 from peergrid.gprmax.arguments import at_least, number, one_of, point, positive
-from peergrid.gprmax.items import Faces, Faraway, Item, Spectrum
+from peergrid.gprmax.items import Faces, FarDirections, Item, Spectrum
 from peergrid.gprmax.text import Command
 
 MOST = 1 << 16  # directions of a pattern
@@ -40,7 +40,7 @@ def spectrum(command: Command, folder: Path) -> Item:
 def direction(command: Command, folder: Path) -> Item:
     """Theta and phi in degrees, a spectrum, a name, outputs."""
     words = at_least(command, 3)
-    return Faraway(command, (_theta(command, 0),), (_phi(command, 1),), words[2], *_named(command, 3))
+    return FarDirections(command, (_theta(command, 0),), (_phi(command, 1),), words[2], *_named(command, 3))
 
 
 def directions(command: Command, folder: Path) -> Item:
@@ -50,7 +50,7 @@ def directions(command: Command, folder: Path) -> Item:
     phi = _angles(command, _phi(command, 3), _phi(command, 4), 5)
     if len(theta) * len(phi) > MOST:
         raise command.fault(f"to have at most {MOST} directions", str(len(theta) * len(phi)), "step further")
-    return Faraway(command, theta, phi, words[6], *_named(command, 7))
+    return FarDirections(command, theta, phi, words[6], *_named(command, 7))
 
 
 def _theta(command: Command, place: int) -> float:

@@ -71,7 +71,7 @@ def cells(
     kinds: Kinds = np.full(shape, EMPTY, np.int8)
     kinds[tuple(slice(a - b, c - b) for a, b, c in zip(start, lo, stop, strict=True))] = GROUND
     for face in faces:
-        _put(kinds, tuple(lo), face, stop[face.axis], dtype)
+        _set_kinds(kinds, tuple(lo), face, stop[face.axis], dtype)
     numbers = np.array(media.mixed(box.command, box.material, box.bins), np.uint16)
     known = [*numbers.tolist()]
     found = np.full(shape, numbers[0]) if box.bins == 1 else numbers[_bins(box, shape, dtype)]
@@ -162,7 +162,7 @@ def _lawn(layer: Lawn, face: Face, dtype: Dtype) -> Face:
     return replace(face, tops=tops, grass=layer.seed)
 
 
-def _put(kinds: Kinds, first: Index, face: Face, end: int, dtype: Dtype) -> None:
+def _set_kinds(kinds: Kinds, first: Index, face: Face, end: int, dtype: Dtype) -> None:
     """Change the media of cells at a face; first: the box's first cell; end: that of its ground along the normal."""
     upright = np.moveaxis(kinds, face.axis, -1)
     corner = [i - first[k] for i, k in zip(face.lo, (k for k in range(3) if k != face.axis), strict=True)]

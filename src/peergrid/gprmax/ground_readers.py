@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.gprmax.arguments import at_least, counted, not_negative, number, one_of, point, positive, whole
-from peergrid.gprmax.items import Choice, Given, Item, Mixing, Moist, Saved, Snapped, View, ending, free
+from peergrid.gprmax.items import Choice, DatabaseMedium, Item, Mixing, Moist, Saved, SnapshotFile, View, ending, free
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.objects import DataFile, Flood, FractalBox, Lawn, Roughness, Voxels
 from peergrid.gprmax.soils import Limits, Soil, Spread
@@ -112,7 +112,7 @@ def snapshot(command: Command, folder: Path) -> Item:
         raise command.fault("to have a name in .vtkhdf or .h5, not that of results", f"'{name}'", "rename it")
     steps = words[9].isascii() and words[9].isdigit()
     time, after = (None, whole(command, 9, 0)) if steps else (not_negative(command, 9), None)
-    return Snapped(command, point(command, 0), point(command, 3), name, time, after, step)
+    return SnapshotFile(command, point(command, 0), point(command, 3), name, time, after, step)
 
 
 def view(command: Command, folder: Path) -> Item:
@@ -145,7 +145,7 @@ def from_database(command: Command, folder: Path) -> Item:
         raise command.fault(
             f"to find '{file.name}' in the model's folder", "no such file", "copy gprMax's data/materials file there"
         )
-    return Given(command, Database(file).medium(words[1], words[-1]))
+    return DatabaseMedium(command, Database(file).medium(words[1], words[-1]))
 
 
 def _dimension(command: Command, place: int) -> float:

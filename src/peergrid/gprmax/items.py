@@ -139,7 +139,7 @@ class Material(Placed):
 
 
 @dataclass(frozen=True)
-class Given(Placed):
+class DatabaseMedium(Placed):
     """A medium from a database."""
 
     medium: Medium
@@ -203,7 +203,7 @@ class View(Placed):
 
 
 @dataclass(frozen=True)
-class Snapped(Placed):
+class SnapshotFile(Placed):
     """A file of the fields between two corners, every so many metres; time: seconds, or after: steps, one of them."""
 
     lo: Place = field(metadata=LOWER)
@@ -279,7 +279,7 @@ class Incoming(Placed):
 
 
 @dataclass(frozen=True)
-class Heard(Placed):
+class ReceiverNode(Placed):
     """A receiver; no outputs: all six components."""
 
     at: Place = field(metadata={"key": "position"})
@@ -288,7 +288,7 @@ class Heard(Placed):
 
 
 @dataclass(frozen=True)
-class HeardArray(Placed):
+class ReceiverRows(Placed):
     """Receivers in rows from one corner to the other, every so many metres."""
 
     lo: Place = field(metadata=LOWER)
@@ -336,7 +336,7 @@ class Spectrum(Placed):
 
 
 @dataclass(frozen=True)
-class Faraway(Placed):
+class FarDirections(Placed):
     """Directions by theta and phi, degrees, every pair of them."""
 
     theta: tuple[float, ...]
@@ -347,14 +347,14 @@ class Faraway(Placed):
 
 
 @dataclass(frozen=True)
-class Passed(Placed):
+class IgnoredCommand(Placed):
     """A note about a command at the end of the run: that it changes no field, or the value that was used."""
 
     note: str
 
 
 Item = (
-    Setting | Material | Given | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels | View
-    | Wire | Snapped | Saved | Wave | SampledWaves | Source | Incoming | Heard | HeardArray | Stretching | Wall
-    | Faces | Spectrum | Faraway | Passed
+    Setting | Material | DatabaseMedium | Dispersion | Mixing | Choice | Moist | Shape | FractalBox | Layer | Voxels
+    | View | Wire | SnapshotFile | Saved | Wave | SampledWaves | Source | Incoming | ReceiverNode | ReceiverRows
+    | Stretching | Wall | Faces | Spectrum | FarDirections | IgnoredCommand
 )  # fmt: skip

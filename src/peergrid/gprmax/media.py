@@ -11,7 +11,7 @@ from math import isinf, pi
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.gprmax.items import Choice, Dispersion, Given, Item, Lorentz, Material, Mixing, Moist, PoleSpec
+from peergrid.gprmax.items import Choice, DatabaseMedium, Dispersion, Item, Lorentz, Material, Mixing, Moist, PoleSpec
 from peergrid.gprmax.objects import Body, Solid
 from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
 from peergrid.gprmax.soils import Mixture
@@ -37,7 +37,7 @@ class Media:
         self._mixings: dict[str, Mixing | Choice | Moist] = {}
         self._blends: dict[tuple[str, int], tuple[int, ...]] = {}
         for item in items:
-            if isinstance(item, Material | Given):
+            if isinstance(item, Material | DatabaseMedium):
                 self._name(item)
             elif isinstance(item, Mixing | Choice | Moist):
                 if item.name in self._mixings:
@@ -179,7 +179,7 @@ class Media:
         """True if surfaces of a medium are averaged with neighbouring cells."""
         return not (medium.stops_electric or medium.stops_magnetic) and (self._dispersive or not medium.poles)
 
-    def _name(self, item: Material | Given) -> None:
+    def _name(self, item: Material | DatabaseMedium) -> None:
         if "+" in item.name:
             raise item.command.fault("to have a name without '+'", f"'{item.name}'", "use '_'")
         if item.name in self._places:

@@ -11,7 +11,7 @@ from typing import Self
 from peergrid.errors import UsageError, about
 from peergrid.gprmax import geometry, snapshots
 from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources
-from peergrid.gprmax.items import Passed, Setting, Source, Stretching
+from peergrid.gprmax.items import IgnoredCommand, Setting, Source, Stretching
 from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
 from peergrid.gprmax.table import read as read_items
@@ -192,7 +192,7 @@ class InputModel:
         """
         from peergrid.gprmax.convert import text  # which takes a model's tables along
 
-        notes = [item.note for item in self.plan.of(Passed)]
+        notes = [item.note for item in self.plan.of(IgnoredCommand)]
         with about(self.file):
             return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
 
@@ -203,7 +203,7 @@ class InputModel:
         return [f"#{name} has no effect on a single run; '-n N' makes a survey of N traces." for name in moving]
 
     def build(self) -> BuiltInput:
-        notes = [item.note for item in self.plan.of(Passed)]
+        notes = [item.note for item in self.plan.of(IgnoredCommand)]
         notes += self._unmoved()
         notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
         with about(self.file):

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
-from peergrid.gprmax.items import Heard, HeardArray, Source
+from peergrid.gprmax.items import ReceiverNode, ReceiverRows, Source
 from peergrid.gprmax.model import InputModel
 from peergrid.gprmax.survey import DIPOLES
 from peergrid.gprmax.tables import Output, Tables
@@ -79,8 +79,8 @@ def _check_survey(model: TableModel) -> None:
         return
     plan = model.plan
     dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
-    heard = [(one.command, one.at) for one in plan.of(Heard)]
-    heard += [(one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi)]
+    heard = [(one.command, one.at) for one in plan.of(ReceiverNode)]
+    heard += [(one.command, corner) for one in plan.of(ReceiverRows) for corner in (one.lo, one.hi)]
     moves = shifts(model)
     for number, (one, other) in enumerate(pairwise(moves), start=1):
         if one != other and _nodes(model, one) == _nodes(model, other):

@@ -88,14 +88,14 @@ class Raster:
         """Fill cells."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))
         fixing = {key: bit for key, bit in BIT.items() if filling.fixed[key[0]]}
-        _put(self.solid[where], place.mask, filling.solid)
+        _assign(self.solid[where], place.mask, filling.solid)
         kept = np.uint32(sum(bit for key, bit in BIT.items() if filling.fixed[key[0]] is None))
         bits = self.fixed[where]
         own = bits if place.mask is None else bits[place.mask]
-        _put(bits, place.mask, own & kept | np.uint32(sum(fixing.values())))
+        _assign(bits, place.mask, own & kept | np.uint32(sum(fixing.values())))
         for component, offset in fixing:
             shifted = tuple(slice(s.start + d, s.stop + d) for s, d in zip(where, offset, strict=True))
-            _put(self.ids[component][shifted], place.mask, filling.along[component % 3])
+            _assign(self.ids[component][shifted], place.mask, filling.along[component % 3])
 
     def fill_each(self, lo: Index, numbers: Ids, fillings: Mapping[int, Filling]) -> None:
         """Fill cells from `lo` on, each with a medium by its number; NOTHING leaves a cell as it was.
@@ -135,7 +135,7 @@ class Raster:
     def fix(self, component: int, place: Place, medium: int) -> None:
         """Set the medium of a component at nodes."""
         where = tuple(slice(b, h) for b, h in zip(place.lo, place.hi, strict=True))
-        _put(self.ids[component][where], place.mask, medium)
+        _assign(self.ids[component][where], place.mask, medium)
         for offset in OFFSETS[component]:
             inner = tuple(max(0, d - b) for b, d in zip(place.lo, offset, strict=True))
             own = tuple(slice(s.start + i - d, s.stop - d) for s, d, i in zip(where, offset, inner, strict=True))
@@ -171,7 +171,7 @@ def _before(values: NDArray[Any], offset: Offset, outside: int | None = None) ->
     return found
 
 
-def _put(values: NDArray[Any], mask: Mask | None, value: Any) -> None:
+def _assign(values: NDArray[Any], mask: Mask | None, value: Any) -> None:
     values[... if mask is None else mask] = value
 
 

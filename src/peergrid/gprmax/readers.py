@@ -24,12 +24,12 @@ from peergrid.gprmax.items import (
     Debye,
     Dispersion,
     Drude,
-    Heard,
-    HeardArray,
     Item,
     Lorentz,
     Material,
     PoleSpec,
+    ReceiverNode,
+    ReceiverRows,
     SampledWaves,
     Setting,
     Source,
@@ -287,14 +287,14 @@ def frill(command: Command, folder: Path) -> Item:
 def receiver(command: Command, folder: Path) -> Item:
     words = at_least(command, 3)
     if len(words) == 3:
-        return Heard(command, point(command, 0))
+        return ReceiverNode(command, point(command, 0))
     outputs = tuple(dict.fromkeys(one_of(command, k, RECORDED, fold=False) for k in range(4, len(words))))
-    return Heard(command, point(command, 0), words[3][:100], outputs)
+    return ReceiverNode(command, point(command, 0), words[3][:100], outputs)
 
 
 def receivers(command: Command, folder: Path) -> Item:
     counted(command, 9)
-    return HeardArray(command, point(command, 0), point(command, 3), vector(command, 6))
+    return ReceiverRows(command, point(command, 0), point(command, 3), vector(command, 6))
 
 
 def study(command: Command, folder: Path) -> Item:

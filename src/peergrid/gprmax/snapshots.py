@@ -14,7 +14,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
-from peergrid.gprmax.items import Snapped
+from peergrid.gprmax.items import SnapshotFile
 from peergrid.gprmax.shapes import nearest
 from peergrid.grid import Array, Index
 from peergrid.io.hdf5 import creating
@@ -35,7 +35,7 @@ class Region:
 
 def regions(plan: Plan) -> tuple[Region, ...]:
     """The snapshots that a model requests. Raises UsageError, one sentence with the line, for one that is not valid."""
-    found = tuple(_placed(plan, item) for item in plan.of(Snapped))
+    found = tuple(_placed(plan, item) for item in plan.of(SnapshotFile))
     names = [one.file for one in found]
     for name in names:
         if names.count(name) > 1:
@@ -43,7 +43,7 @@ def regions(plan: Plan) -> tuple[Region, ...]:
     return found
 
 
-def _placed(plan: Plan, item: Snapped) -> Region:
+def _placed(plan: Plan, item: SnapshotFile) -> Region:
     frame, flat = plan.frame, plan.frame.flat
     lo, hi = (list(frame.inside(item.command, frame.node(p, u))) for p, u in ((item.lo, False), (item.hi, True)))
     stride = [max(1, nearest(step / d)) for step, d in zip(item.step, frame.spacing, strict=True)]

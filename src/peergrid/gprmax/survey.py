@@ -12,7 +12,7 @@ from math import isfinite
 from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
 from peergrid.gprmax.assemble import Plan
-from peergrid.gprmax.items import Heard, HeardArray, Source, SourceKind, Study
+from peergrid.gprmax.items import ReceiverNode, ReceiverRows, Source, SourceKind, Study
 from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
@@ -45,9 +45,9 @@ def stepping(plan: Plan, traces: int) -> Steps:
             f"A survey of {traces} traces is expected to have a line '#src_steps: …' or '#rx_steps: …' that moves its "
             "sources or receivers, got none; add one, or leave out '-n'."
         )
-    corners = ((one.command, corner) for one in plan.of(HeardArray) for corner in (one.lo, one.hi))
+    corners = ((one.command, corner) for one in plan.of(ReceiverRows) for corner in (one.lo, one.hi))
     dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
-    heard = [*((one.command, one.at) for one in plan.of(Heard)), *corners]
+    heard = [*((one.command, one.at) for one in plan.of(ReceiverNode)), *corners]
     for step, placed in zip(found, (dipoles, heard), strict=True):
         for command, point in placed:
             last = (i + (traces - 1) * s for i, s in zip(plan.frame.source(command, point), step, strict=True))
@@ -92,7 +92,9 @@ def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
     for word, kind in DIPOLES.items():
         own = [one for one in plan.of(Source) if one.kind == kind]
         dipoles |= {f"{word}_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(own, start=1)}
-    receivers = {f"rx_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(plan.of(Heard), start=1)}
+    receivers = {
+        f"rx_{n}": plan.frame.source(one.command, one.at) for n, one in enumerate(plan.of(ReceiverNode), start=1)
+    }
     return dipoles, receivers
 
 

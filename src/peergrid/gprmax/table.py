@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import Faraway, Item, Passed, Setting, Spectrum
+from peergrid.gprmax.items import FarDirections, IgnoredCommand, Item, Setting, Spectrum
 from peergrid.gprmax.objects import FractalBox, Lawn, Roughness, Shape
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
@@ -173,7 +173,7 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         if command.comment:
             if entry is not None:
                 said = f"'{command.name}' is ignored; a command has its # at the beginning of the line"
-                yield Passed(command, f"{command.where}: {said}.")
+                yield IgnoredCommand(command, f"{command.where}: {said}.")
             continue
         if entry is None:
             close = get_close_matches(command.name, TABLE, n=1)
@@ -184,7 +184,7 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
         if isinstance(entry, Refused):
             raise UsageError(f"{command.where}: #{command.name} is not supported; {entry.instead}.")
         if isinstance(entry, Noted):
-            yield Passed(command, f"{command.where}: #{command.name} is ignored; {entry.note}.")
+            yield IgnoredCommand(command, f"{command.where}: #{command.name} is ignored; {entry.note}.")
         else:
             item = entry(command, folder)
             if isinstance(item, Setting):
@@ -194,12 +194,12 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
                 item = replace(item, command=command)
             yield from _seeded(item, seeds)
             if said := _unused(command, item):
-                yield Passed(command, f"{command.where}: {said}.")
+                yield IgnoredCommand(command, f"{command.where}: {said}.")
             if isinstance(item, Spectrum) and command.name.startswith("ksir"):
-                yield Passed(command, f"{command.where}: {_KIRCHHOFF}.")
-            if isinstance(item, Faraway) and (more := sorted({*item.outputs} - {"Etheta", "Ephi"})):
+                yield IgnoredCommand(command, f"{command.where}: {_KIRCHHOFF}.")
+            if isinstance(item, FarDirections) and (more := sorted({*item.outputs} - {"Etheta", "Ephi"})):
                 said = f"results have r E_theta and r E_phi, from which {shown(', '.join(more), 100)} follow"
-                yield Passed(command, f"{command.where}: {said}.")
+                yield IgnoredCommand(command, f"{command.where}: {said}.")
 
 
 def _unused(command: Command, item: Item) -> str:
@@ -216,7 +216,7 @@ def _seeded(item: Item, seeds: Iterator[int]) -> Iterator[Item]:
     """The item; a random item without a seed gets one, with a note."""
     if isinstance(item, FractalBox | Roughness | Lawn) and item.seed is None:
         item = replace(item, seed=next(seeds))
-        yield Passed(
+        yield IgnoredCommand(
             item.command,
             f"{item.command.where}: #{item.command.name} has no seed; seed {item.seed} is used, in every run.",
         )

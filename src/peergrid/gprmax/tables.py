@@ -15,17 +15,17 @@ from peergrid.gprmax.directions import MOST
 from peergrid.gprmax.items import (
     Choice,
     Faces,
-    Faraway,
-    Heard,
-    HeardArray,
+    FarDirections,
     Incoming,
     Item,
     Material,
     Mixing,
     Moist,
+    ReceiverNode,
+    ReceiverRows,
     Saved,
     Setting,
-    Snapped,
+    SnapshotFile,
     Source,
     SourceKind,
     Spectrum,
@@ -254,7 +254,7 @@ class FarFieldSpec(Placed):
         label = f"far{number}"
         yield Faces(self.command, self.lo, self.hi, label)
         yield Spectrum(self.command, label, label, self.frequencies)
-        yield Faraway(self.command, self.theta, self.phi, label, self.name, ())
+        yield FarDirections(self.command, self.theta, self.phi, label, self.name, ())
 
 
 @dataclass(frozen=True)
@@ -294,11 +294,11 @@ class Tables:
     shapes: tuple[Shape | FractalBox | Voxels | Wire, ...] = field(default=(), metadata={"key": "shape"})
     surfaces: tuple[Layer, ...] = field(default=(), metadata={"key": "surface"})
     sources: tuple[PointSource | PlaneWave, ...] = field(default=(), metadata={"key": "source"})
-    receivers: tuple[Heard, ...] = field(default=(), metadata={"key": "receiver"})
-    receiver_arrays: tuple[HeardArray, ...] = field(default=(), metadata={"key": "receiver_array"})
+    receivers: tuple[ReceiverNode, ...] = field(default=(), metadata={"key": "receiver"})
+    receiver_arrays: tuple[ReceiverRows, ...] = field(default=(), metadata={"key": "receiver_array"})
     far_fields: tuple[FarFieldSpec, ...] = field(default=(), metadata={"key": "far_field"})
     absorber: AbsorberSpec = AbsorberSpec()
-    snapshots: tuple[Snapped, ...] = field(default=(), metadata={"key": "snapshot"})
+    snapshots: tuple[SnapshotFile, ...] = field(default=(), metadata={"key": "snapshot"})
     views: tuple[View, ...] = field(default=(), metadata={"key": "view"})
     cells: tuple[Saved, ...] = ()
     output: Output = Output()
@@ -319,8 +319,8 @@ class Tables:
         yield from map(source, self.sources)
         yield from self.receivers
         yield from self.receiver_arrays
-        for number, wished in enumerate(self.far_fields, start=1):
-            yield from wished.items(number)
+        for number, requested_far_fields in enumerate(self.far_fields, start=1):
+            yield from requested_far_fields.items(number)
         yield from self.snapshots
         yield from self.views
         yield from self.cells

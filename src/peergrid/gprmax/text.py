@@ -61,7 +61,7 @@ def commands(file: Path) -> tuple[Command, ...]:
     executed, and for included files that cannot be read or lie outside the model's folder.
     """
     found: list[Command] = []
-    for command in _of(_text(file), file, file.parent.resolve(), (file.resolve(),), file.name):
+    for command in _commands(_text(file), file, file.parent.resolve(), (file.resolve(),), file.name):
         found.append(command)
         if len(found) > MOST:
             raise UsageError(
@@ -70,7 +70,7 @@ def commands(file: Path) -> tuple[Command, ...]:
     return tuple(found)
 
 
-def _of(text: str, file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
+def _commands(text: str, file: Path, home: Path, path: tuple[Path, ...], name: str) -> Iterator[Command]:
     for number, line in enumerate(text.splitlines(), start=1):
         where = f"{name}, line {number}"
         if not line.startswith("#"):
@@ -110,7 +110,7 @@ def _included(command: Command, file: Path, home: Path, path: tuple[Path, ...]) 
         raise command.fault(
             "to name a file of UTF-8 text", f"'{command.text}': {reason(error)}", "correct it"
         ) from None
-    yield from _of(text, inner, home, (*path, inner), str(inner.relative_to(home)))
+    yield from _commands(text, inner, home, (*path, inner), str(inner.relative_to(home)))
 
 
 def beside(command: Command, name: str, folder: Path, home: Path) -> Path:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.files import check_plain, reason
-from peergrid.gprmax.items import Dispersion, Material, Passed
+from peergrid.gprmax.items import Dispersion, IgnoredCommand, Material
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.media import Media
 from peergrid.gprmax.objects import Voxels
@@ -90,7 +90,7 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
         )
     count = tuple(min(n, m - a) for a, n, m in zip(lo, shape, frame.cells, strict=True))
     numbers = _numbers(file, item, media)
-    solid = _taken(cells[_part(frame, cells.shape, count)], numbers)
+    solid = _model_numbers(cells[_part(frame, cells.shape, count)], numbers)
     used = [int(number) for number in np.unique(solid) if number != NOTHING]
     fillings = media.fillings(used, item.smooth and not whole)
     if not whole:
@@ -100,7 +100,7 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
     if nodes.shape != (6, *(n + 1 for n in cells.shape)):
         raise ValueError(f"/ID has shape {nodes.shape}")
     reach = tuple(n if axis == frame.flat else n + 1 for axis, n in enumerate(count))
-    ids = _taken(nodes[(slice(None), *_part(frame, nodes.shape[1:], reach, last=1))], numbers)
+    ids = _model_numbers(nodes[(slice(None), *_part(frame, nodes.shape[1:], reach, last=1))], numbers)
     bits = np.zeros(count, np.uint32)
     layers = [(name, layer) for name, layers in (("rigidE", 12), ("rigidH", 6)) for layer in range(layers)]
     for (name, layer), key in zip(layers, FIXED, strict=True):
@@ -142,12 +142,12 @@ def listed(file: Path) -> list[Medium]:
                 if name not in made:
                     raise item.command.fault("to name a material above", f"'{shown(name)}'", "correct it")
                 made[name] = replace(made[name], poles=made[name].poles + tuple(one.pole for one in item.poles))
-        elif not isinstance(item, Passed):
+        elif not isinstance(item, IgnoredCommand):
             raise UsageError(f"'{file.name}' is expected to list materials alone, got other commands; take them out.")
     return list(made.values())
 
 
-def _taken(found: NDArray[Any], numbers: Ids) -> Ids:
+def _model_numbers(found: NDArray[Any], numbers: Ids) -> Ids:
     """Numbers of a file as those of the model; -1 as NOTHING."""
     if found.dtype.kind not in "iu":
         raise ValueError("media are no whole numbers")

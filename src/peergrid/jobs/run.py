@@ -85,12 +85,12 @@ def run_model(
             if resume and place is not None:
                 restore(simulation, built, place, _warn)
             with recording(place, built, simulation, period, _warn) as recorded:
-                carry_out(simulation, built, recorded, _told(call, simulation))
+                step_to_end(simulation, built, recorded, _pause_handler(call, simulation))
             simulation.check()
             return _finished(built, simulation, place)
 
 
-def _told(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:
+def _pause_handler(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:
     """A function for pauses that calls `call` and never ends the run."""
 
     def told(_step: int) -> bool:
@@ -132,7 +132,7 @@ def restore(simulation: Simulation, built: BuiltModel, folder: Folder, say: Say)
     return True
 
 
-def carry_out(simulation: Simulation, built: BuiltModel, recorded: Recording, ended: Callable[[int], bool]) -> None:
+def step_to_end(simulation: Simulation, built: BuiltModel, recorded: Recording, ended: Callable[[int], bool]) -> None:
     """Step to the end, or to a pause at which `ended` returns true; a run with checkpoints then writes one.
 
     ended: called with the step at each pause.

@@ -50,7 +50,7 @@ def groups(devices: Devices, share: Share) -> tuple[Devices, ...]:
     return tuple(Devices(devices.kind, devices.ordinals[first : first + share.each]) for first in firsts)
 
 
-def foretold(built: BuiltModel, devices: Devices) -> Steps:
+def predicted_steps(built: BuiltModel, devices: Devices) -> Steps:
     """The steps of a trace on some GPUs, with the fastest options that fit; infinite seconds if none do."""
     from peergrid.predict.choice import ranked  # takes compilers along, which are slow to come
     from peergrid.predict.forecast import fits
@@ -71,7 +71,7 @@ class Host:
     """The processors of a host, and forecasts for its GPUs."""
 
     processors: int
-    foretell: Callable[[BuiltModel, Devices], Steps] = foretold
+    predict: Callable[[BuiltModel, Devices], Steps] = predicted_steps
 
 
 def fastest(
@@ -89,7 +89,7 @@ def fastest(
             f"{each}; name another number."
         )
     best: Share | None = None
-    for share in _ways(built, devices, traces, each, host or Host(cores())):
+    for share in _divisions(built, devices, traces, each, host or Host(cores())):
         if best is None or (share.seconds or inf) < WORTH * (best.seconds or inf):
             best = share
     assert best is not None
@@ -97,7 +97,7 @@ def fastest(
     return best if known else Share(best.each, best.at_once)
 
 
-def _ways(built: BuiltModel, devices: Devices, traces: int, named: int | None, host: Host) -> Iterator[Share]:
+def _divisions(built: BuiltModel, devices: Devices, traces: int, named: int | None, host: Host) -> Iterator[Share]:
     for each in range(1, devices.count + 1) if named is None else (named,):
         if devices.count % each:
             continue
@@ -106,7 +106,7 @@ def _ways(built: BuiltModel, devices: Devices, traces: int, named: int | None, h
             at_once = min(traces, lanes)
             yield Share(each, at_once, _on_threads(built, each, ceil(traces / at_once), at_once))
             continue
-        steps = host.foretell(built, Devices(devices.kind, devices.ordinals[:each]))
+        steps = host.predict(built, Devices(devices.kind, devices.ordinals[:each]))
         for together in range(1, (TOGETHER if each == 1 else 1) + 1):
             at_once = min(traces, lanes * together)
             if together == 1 or (at_once > lanes and at_once <= host.processors and together <= steps.room):

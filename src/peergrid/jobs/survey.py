@@ -63,9 +63,9 @@ class SurveyJob:
             )
         return frozenset(found)
 
-    def carry_out(self, left: list[int], stopped: Callable[[], bool]) -> Iterator[tuple[int, Shot]]:
+    def make_traces(self, left: list[int], stopped: Callable[[], bool]) -> Iterator[tuple[int, Shot]]:
         """Make the traces with these numbers; yields each as soon as it is written."""
-        work = Shooting(self.model, self.files, self.requested)
+        work = TraceWork(self.model, self.files, self.requested)
         yield from share_out(work, left, groups(self.requested.devices, self.share), stopped)
 
     def merged(self) -> tuple[str, tuple[Path, ...]] | None:
@@ -123,7 +123,7 @@ def run_survey(
     with place.taken():
         survey = survey_of(described, place, requested_of(described, devices), devices_per_trace)
         done = survey.done(resume=resume)
-        for _ in survey.carry_out([n for n in range(survey.files.total) if n not in done], lambda: False):
+        for _ in survey.make_traces([n for n in range(survey.files.total) if n not in done], lambda: False):
             pass
         return SurveyResult(survey.files.total, *survey.merge())
 
@@ -141,7 +141,7 @@ def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions,
 
 
 @dataclass(frozen=True)
-class Shooting:
+class TraceWork:
     """The work of a survey: run a trace, by its number, and write it."""
 
     model: SurveyedModel
@@ -153,19 +153,19 @@ class Shooting:
         """A function that makes traces on some devices; all use the GPU contexts and the options of the first one."""
         own, moves, chosen = replace(self.requested, devices=devices), shifts(self.model), list[ResolvedOptions]()
 
-        def carry_out(number: int) -> Shot:
+        def traced(number: int) -> Shot:
             built = self.model.moved(moves[number]).build()
             if not chosen:
                 chosen.append(own.resolve(built))
-            trace, shot = shoot(built, own, chosen[0])
+            trace, shot = make_trace(built, own, chosen[0])
             self.files.write(number, trace)
             return shot
 
         with hold(devices):
-            yield carry_out
+            yield traced
 
 
-def shoot(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOptions) -> tuple[Trace, Shot]:
+def make_trace(built: SurveyedBuilt, requested: RequestedOptions, chosen: ResolvedOptions) -> tuple[Trace, Shot]:
     """Make one trace. Raises Unstable if a field is not finite."""
     with requested.simulation(built, chosen, built.steps) as simulation:
         for _ in advance(simulation, built.steps, ()):

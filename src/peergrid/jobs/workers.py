@@ -40,11 +40,11 @@ def share_out(
     Raises the first error of a piece of work, DeviceFault if a worker ends.
     """
     if len(groups) == 1:
-        with work.on(groups[0]) as carry_out:
+        with work.on(groups[0]) as do_piece:
             for piece in pieces:
                 if stopped():
                     return
-                yield piece, carry_out(piece)
+                yield piece, do_piece(piece)
         return
     with _workers(work, groups[: len(pieces)]) as processes:
         yield from _handed_out(processes, list(pieces), stopped)
@@ -132,10 +132,10 @@ def _serve(connection: Connection, work: Work[object], devices: Devices) -> None
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     try:
-        with work.on(devices) as carry_out:
+        with work.on(devices) as do_piece:
             connection.send(None)
             while (piece := connection.recv()) is not None:
-                connection.send((piece, carry_out(piece)))
+                connection.send((piece, do_piece(piece)))
     except (EOFError, ConnectionError):
         return
     except PeergridError as error:

@@ -43,7 +43,7 @@ def parse(text: str, folder: Path = Path()) -> Model:
             "call the file .in to have it read as gprMax's."
         )
     try:
-        table = _beside(tomllib.loads(text), folder)
+        table = _with_full_paths(tomllib.loads(text), folder)
         return reader(_kind(table))(table)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
@@ -85,13 +85,13 @@ def _text(file: Path) -> str:
         raise UsageError(f"A model file is expected at '{file}', got: {reason(error)}; check the path.") from None
 
 
-def _beside(table: Any, folder: Path) -> Any:
+def _with_full_paths(table: Any, folder: Path) -> Any:
     """The same tables with every `file` relative to the folder."""
     if isinstance(table, Mapping):
         return {
             key: str(folder / value)
             if key == "file" and isinstance(value, str) and value.strip()
-            else _beside(value, folder)
+            else _with_full_paths(value, folder)
             for key, value in table.items()
         }
-    return [_beside(entry, folder) for entry in table] if isinstance(table, list) else table
+    return [_with_full_paths(entry, folder) for entry in table] if isinstance(table, list) else table

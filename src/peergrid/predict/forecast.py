@@ -93,16 +93,16 @@ class Forecaster:
     def plan(self, options: Options) -> Layout:
         """The memory of every device under the options, the same for all strategies."""
         key = options.depth, options.block
-        if key not in self.laid:
+        if key not in self.layouts:
             cut = self.split or balanced(self.problem, self.devices, options.depth, self.norm, options.block)
             align = split_at(self.problem, cut, self.norm, self.gpu)
-            self.laid[key] = layout(self.problem, cut, options, align)
-        return self.laid[key]
+            self.layouts[key] = layout(self.problem, cut, options, align)
+        return self.layouts[key]
 
     def forecast(self, options: Options, total_steps: int = 1000) -> Forecast:
         """The forecast under some options. Raises UsageError if no kernel makes their passes."""
         found = self.arrangement(options)
-        given, steps = self.given(found), found.schedule.steps
+        given, steps = self.inputs(found), found.schedule.steps
         if found.fused is None:
             simulated = simulate(found.lowered, given)
             seconds, spans, host = simulated.seconds / steps, simulated.spans, simulated.host_seconds / steps
@@ -133,33 +133,33 @@ class Forecaster:
         kernels.
         """
         found = Arrangement(self.plan(schedule.options), schedule, self.machine, self.gpu, self.norm, self.typical)
-        return found.lowered, simulate(found.lowered, self.given(found), iterations=1).spans
+        return found.lowered, simulate(found.lowered, self.inputs(found), iterations=1).spans
 
     def arrangement(self, options: Options) -> Arrangement:
         """The schedule under the options, and the kernels of its passes; computed once."""
         options = self.options(options)
-        if options not in self.made:
+        if options not in self.arrangements:
             plan = self.plan(options)
             schedule = one_iteration(plan, options, start=None if repeated(self.problem) is None else 0)
-            self.made[options] = Arrangement(plan, schedule, self.machine, self.gpu, self.norm, self.typical)
-        return self.made[options]
+            self.arrangements[options] = Arrangement(plan, schedule, self.machine, self.gpu, self.norm, self.typical)
+        return self.arrangements[options]
 
     @cached_property
-    def known(self) -> dict[object, tuple[KernelWork, ...]]:
+    def works(self) -> dict[object, tuple[KernelWork, ...]]:
         """The known launches of passes, by the data on which they depend."""
         return {}
 
     @cached_property
-    def laid(self) -> dict[object, Layout]:
+    def layouts(self) -> dict[object, Layout]:
         """The memory of the devices, by depth and steps of a pass."""
         return {}
 
     @cached_property
-    def made(self) -> dict[Options, Arrangement]:
+    def arrangements(self) -> dict[Options, Arrangement]:
         """The known arrangements."""
         return {}
 
-    def given(self, found: Arrangement) -> Given:
+    def inputs(self, found: Arrangement) -> Given:
         """The input of a simulation of an arrangement."""
         strategy = found.schedule.options.strategy
         return Given(
@@ -169,7 +169,7 @@ class Forecaster:
             found.route,
             captured=strategy == "graph",
             several=len({host for op in found.lowered.ops for host in hosts_of(op)}) > 1 or found.fused is not None,
-            stay=found.stay,
+            tiles_stay=found.tiles_stay,
             moved=found.moved,
         )
 
@@ -180,9 +180,9 @@ class Forecaster:
         return tuple(self._time(work) for work in self._once(key, lambda: launches(made, site, boxes)))
 
     def _once(self, key: object, make: Callable[[], tuple[KernelWork, ...]]) -> tuple[KernelWork, ...]:
-        if key not in self.known:
-            self.known[key] = make()
-        return self.known[key]
+        if key not in self.works:
+            self.works[key] = make()
+        return self.works[key]
 
     def _time(self, work: KernelWork) -> Timed:
         return Timed(duration(work, self.machine, self.families), work.beside, work.behind)
@@ -268,7 +268,7 @@ class Arrangement:
         return self._routes.bytes_of(op)
 
     @property
-    def stay(self) -> bool:
+    def tiles_stay(self) -> bool:
         """True if tiles stay for a whole pass."""
         return self._routes.stay
 

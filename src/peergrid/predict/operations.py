@@ -52,9 +52,9 @@ class Given:
     """The input of a simulation: data of a schedule and a machine.
 
     passes: the launches of computations, by device, steps and boxes; route: the route that a copy takes; captured:
-    whether graphs are launched; several: whether several threads issue; stay: whether tiles stay for a whole pass, so
-    that a kernel that stores halos waits for their end; moved: bytes in whose time a copy engine moves a halo, where
-    these are not its own.
+    whether graphs are launched; several: whether several threads issue; tiles_stay: whether tiles stay for a whole
+    pass, so that a kernel that stores halos waits for their end; moved: bytes of contiguous memory that take a copy
+    engine as long as a halo, if other than its own.
     """
 
     machine: Machine
@@ -63,7 +63,7 @@ class Given:
     route: Callable[[Copy], str]
     captured: bool = False
     several: bool = False
-    stay: bool = False
+    tiles_stay: bool = False
     moved: Callable[[Copy], int] | None = None
 
     def start(self) -> float:
@@ -190,12 +190,12 @@ def _stores(state: State, number: int, ops: Sequence[Any]) -> None:
     """One kernel that stores several halos."""
     given, first = state.given, ops[0]
     ready = state.issue(first.host, given.machine.calls.launch)
-    if given.stay:
+    if given.tiles_stay:
         ready = max(ready, state.busy.get(first.queue.device, 0.0))
     inside = [op for op in ops if op.source_device == op.target_device]
     moved = sum(2 * op.source_box.size * given.itemsize for op in inside)
     took = moved / given.machine.bandwidth
-    room = first.queue.priority < 0 and not given.stay
+    room = first.queue.priority < 0 and not given.tiles_stay
     start, end = state.kernel(first.queue, ready, Duration(took, took), first=room)
     for op in ops:
         if op.source_device != op.target_device:

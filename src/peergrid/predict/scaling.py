@@ -134,7 +134,7 @@ def _chain(problem: Problem, machine: Machine, options: Options, rows: int) -> C
     """The forecast of a row of slabs of so many rows, relative to that with a network as fast as the links of a
     host.
     """
-    options = _apart(options)
+    options = _on_hosts(options)
     seconds, memory = _windowed(problem, machine, options, rows)
     near = seconds
     if machine.network is not None:
@@ -142,7 +142,7 @@ def _chain(problem: Problem, machine: Machine, options: Options, rows: int) -> C
     return ChainForecast(options, seconds, memory, seconds / near)
 
 
-def _apart(options: Options) -> Options:
+def _on_hosts(options: Options) -> Options:
     """The options for a row of slabs on several hosts: kernels with fused exchange work within one host only."""
     return replace(options, strategy="overlap") if options.strategy in ("peer", "persistent", "graph") else options
 
@@ -158,13 +158,13 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     apart = machine.network is not None
     window = replace(machine, gpus=WINDOW - 2 if apart else WINDOW)
     asked = Forecaster(problem, window, WINDOW, split=partition, typical=tuple(range(1, WINDOW - 1)))
-    found = asked.arrangement(_apart(options))
-    given = _alike(found, asked.given(found))
+    found = asked.arrangement(_on_hosts(options))
+    given = _with_equal_ends(found, asked.inputs(found))
     memory = Plan(found.plan, 1, asked.gpu).taken(WINDOW // 2)
     return simulate(found.lowered, given).seconds / found.schedule.steps, memory
 
 
-def _alike(found: Arrangement, given: Given) -> Given:
+def _with_equal_ends(found: Arrangement, given: Given) -> Given:
     """The same input, with outer devices that work as the one in the middle."""
     middle: dict[object, tuple[Box, ...]] = {}
     outer: dict[tuple[int, tuple[Box, ...]], tuple[Box, ...]] = {}

@@ -45,14 +45,14 @@ class VirtualForecaster:
 
     def seconds_per_step(self, schedule: Schedule) -> float:
         """Seconds of a step of a repeated schedule."""
-        return simulate(schedule, self._given(schedule)).seconds / schedule.steps
+        return simulate(schedule, self._input(schedule)).seconds / schedule.steps
 
     def spans(self, schedule: Schedule, interval: Schedule) -> tuple[Span, ...]:
         """The times of a schedule's operations; interval: the shortest schedule that it repeats."""
-        return simulate(schedule, self._given(interval), iterations=1).spans
+        return simulate(schedule, self._input(interval), iterations=1).spans
 
-    def _given(self, schedule: Schedule) -> Given:
-        given = Given(virtual_machine(), self.executor.layout.problem.itemsize, _nothing, lambda op: "copy")
+    def _input(self, schedule: Schedule) -> Given:
+        given = Given(virtual_machine(), self.executor.layout.problem.itemsize, _no_work, lambda op: "copy")
         slower = self._idle(schedule) / simulate(schedule, given).seconds
         return replace(given, machine=_slowed(given.machine, slower), passes=cache(self._timed))
 
@@ -76,7 +76,7 @@ class VirtualForecaster:
     def _pass(self, device: int, steps: int, box: Box) -> float:
         """Seconds of a pass over a box, while the other devices compute as well."""
         executor, devices = self.executor, range(self.executor.layout.devices)
-        boxes = [box if other == device else self._alike(other, box) for other in devices]
+        boxes = [box if other == device else self._equal_box(other, box) for other in devices]
         ready, traces, kernel = Barrier(len(devices)), executor.traces(), executor.within or executor.kernel
 
         def carry_out(one: int) -> float:
@@ -90,7 +90,7 @@ class VirtualForecaster:
             each = [list(threads.map(carry_out, devices)) for _ in range(1 + TIMES)]
         return median(seconds[device] for seconds in each[1:])
 
-    def _alike(self, device: int, box: Box) -> Box:
+    def _equal_box(self, device: int, box: Box) -> Box:
         """An equal box of another device."""
         owned = self.executor.layout.partition.owned(device)
         return owned.with_axis(0, owned.lo[0], min(owned.hi[0], owned.lo[0] + box.shape[0]))
@@ -130,7 +130,7 @@ def _slowed(machine: Machine, factor: float) -> Machine:
     return replace(machine, calls=calls, delays=delays)
 
 
-def _nothing(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
+def _no_work(device: int, steps: int, boxes: tuple[Box, ...]) -> tuple[Timed, ...]:
     return (Timed(Duration(0.0, 0.0)),)
 
 

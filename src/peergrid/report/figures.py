@@ -69,10 +69,10 @@ def error(item: Measurement) -> str:
 
 def label(at: Mapping[str, Scalar]) -> str:
     """Coordinates in a few words: texts speak for themselves, numbers and yes or no keep their names."""
-    return ", ".join(_said(key, value) for key, value in at.items())
+    return ", ".join(_coordinate(key, value) for key, value in at.items())
 
 
-def _said(key: str, value: Scalar) -> str:
+def _coordinate(key: str, value: Scalar) -> str:
     speaks = isinstance(value, str) and value not in ("with", "without")
     return PHRASES.get((key, value), str(value) if speaks else f"{_name(key)} {_cell(key, value)}")
 
@@ -170,11 +170,11 @@ def _lines(view: Curve, results: Sequence[Measurement]) -> dict[str, list[tuple[
 
 def _answers(view: Answer, results: Sequence[Measurement]) -> str:
     words = dict(view.words)
-    rows = [(_asked(view, r) or "here", words.get(r.median, number(r))) for r in results]
+    rows = [(_subject(view, r) or "here", words.get(r.median, number(r))) for r in results]
     return table(("", "answer"), rows)
 
 
-def _asked(view: Answer, item: Measurement) -> str:
+def _subject(view: Answer, item: Measurement) -> str:
     """The subject of an answer; other profiles may lack coordinates that the phrase names."""
     try:
         return view.phrase.format(**item.at) or label(item.at)

@@ -34,7 +34,7 @@ def _host(profile: Profile) -> str:
     copies = sorted(profile.results("host_copy_bandwidth"), key=lambda item: item.median)
     flag = next(profile.results("host_flag_latency"), None)
     if not copies:
-        return _nothing("The host was not measured", "host")
+        return _no_numbers("The host was not measured", "host")
     best = copies[-1]
     first = (
         f"Main memory moves at most {_show(best)} ({threads(best)} at once): one pass on virtual devices updates at "
@@ -50,7 +50,7 @@ def _links(profile: Profile) -> str:
     engine = [item for item in pairs if item.at.get("route") == "copy engine"]
     stores = [item for item in pairs if item.at.get("route") == "store"]
     if not engine:
-        return _nothing("No links between GPUs were measured", "links")
+        return _no_numbers("No links between GPUs were measured", "links")
     slow, fast = min(engine, key=_median), max(engine, key=_median)
     even = fast.median < 1.1 * slow.median
     first = (
@@ -92,7 +92,7 @@ def _memory(profile: Profile) -> str:
     remote = profile.find("load_latency", {"place": "remote", "modifier": "cv"})
     hide = next(profile.results("loads_to_hide"), None)
     if own is None or remote is None:
-        return _nothing("The latency of GPU memory was not measured", "memory")
+        return _no_numbers("The latency of GPU memory was not measured", "memory")
     first = (
         f"A dependent load takes {_show(own)} from own memory and {_show(remote)} from a remote one "
         f"({remote.median / own.median:.1f} times), so remote data is read in bulk or not at all."
@@ -100,10 +100,10 @@ def _memory(profile: Profile) -> str:
     if hide is None:
         return first + " How many loads in flight hide this was not measured."
     loads = f" With {math.ceil(hide.median)} in flight it costs no more than a single own one, so such kernels unroll"
-    return first + loads + _kept(profile) + "."
+    return first + loads + _caches(profile) + "."
 
 
-def _kept(profile: Profile) -> str:
+def _caches(profile: Profile) -> str:
     """The caches that hold remote data, and hence the cost of a second read."""
     cached = {str(item.at.get("level")): bool(item.median) for item in profile.results("remote_cached")}
     if not cached:
@@ -119,7 +119,7 @@ def _order(profile: Profile) -> str:
     bare = [item for item in profile.results("stale_reads") if item.at.get("fence") == "without"]
     fenced = [item for item in profile.results("stale_reads") if item.at.get("fence") == "with"]
     if not fenced:
-        return _nothing("The order of remote writes was not measured", "'atomics and order'")
+        return _no_numbers("The order of remote writes was not measured", "'atomics and order'")
     seen = sum(item.median for item in bare)
     first = (
         "Without fences a flag overtook its data, so every signal needs release and acquire."
@@ -152,7 +152,7 @@ def _synchronisation(profile: Profile) -> str:
     grid = profile.find("grid_barrier", SHAPE)
     several = widest_barrier(profile)
     if launch is None or grid is None:
-        return _nothing("Launches and barriers of GPUs were not measured", "synchronisation")
+        return _no_numbers("Launches and barriers of GPUs were not measured", "synchronisation")
     cheaper = "a new kernel per step" if launch.median < grid.median else "one kernel for all steps"
     first = f"One more launch costs {_show(launch)} and a grid barrier {_show(grid)}: {cheaper} is cheaper on one GPU."
     if several is None:
@@ -169,7 +169,7 @@ def _model(profile: Profile) -> str:
     predicted = profile.find("switch_point", {"scenario": "32 → 1024 threads", "way": "predicted"})
     measured = profile.find("switch_point", {"scenario": "32 → 1024 threads", "way": "measured"})
     if predicted is None:
-        return _nothing("The concurrency of shared memory was not measured", "model")
+        return _no_numbers("The concurrency of shared memory was not measured", "model")
     first = (
         f"Sums of less than about {size(predicted.median)} in shared memory are left to one warp: a block of 1024 "
         "threads pays more for its barriers than it gains."
@@ -192,7 +192,7 @@ def _show(item: Measurement) -> str:
     return quantity(item.median, item.unit)
 
 
-def _nothing(what: str, name: str) -> str:
+def _no_numbers(what: str, name: str) -> str:
     where = "" if name == "host" else " on a machine with GPUs"
     return f"{what}, so nothing follows from this group yet. Run peergrid probe {name}{where}."
 

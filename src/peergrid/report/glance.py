@@ -61,7 +61,7 @@ def threads(item: Measurement) -> str:
     return f"{item.number('threads'):.0f} thread{'s' * (item.number('threads') != 1)}"
 
 
-def _one(what: str, found: Measurement | None, note: str) -> list[Key]:
+def _key(what: str, found: Measurement | None, note: str) -> list[Key]:
     return [Key(what, quantity(found.median, found.unit), note)] if found is not None else []
 
 
@@ -92,17 +92,17 @@ def _host_link(profile: Profile) -> list[Key]:
 
 def _loads(profile: Profile) -> list[Key]:
     own, remote = (profile.find("load_latency", {"place": place, "modifier": "cv"}) for place in ("own", "remote"))
-    return [*_one("Own load", own, "dependent, not cached"), *_one("Remote load", remote, "dependent, not cached")]
+    return [*_key("Own load", own, "dependent, not cached"), *_key("Remote load", remote, "dependent, not cached")]
 
 
 def _message(profile: Profile) -> list[Key]:
     found = _where(profile, "peer_message_time", route="copy engine")
     least = min(found, key=lambda item: item.number("bytes"), default=None)
-    return _one("Shortest peer copy", least, f"{least.at.get('bytes')} bytes, by copy engine" if least else "")
+    return _key("Shortest peer copy", least, f"{least.at.get('bytes')} bytes, by copy engine" if least else "")
 
 
 def _launch(profile: Profile) -> list[Key]:
-    return _one("One more launch", profile.find("launch_overhead", {"how": "plain"}), "by kernel fusion")
+    return _key("One more launch", profile.find("launch_overhead", {"how": "plain"}), "by kernel fusion")
 
 
 def widest_barrier(profile: Profile) -> Measurement | None:
@@ -122,9 +122,9 @@ def _barriers(profile: Profile) -> list[Key]:
     widest = widest_barrier(profile)
     host = barrier_by_host(profile, widest)
     return [
-        *_one("Grid barrier", profile.find("grid_barrier", SHAPE), "1 block of 256 threads per multiprocessor"),
-        *_one(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
-        *_one("The same by the host", host, f"{host.at.get('by', 'one thread')}: launch and wait" if host else ""),
+        *_key("Grid barrier", profile.find("grid_barrier", SHAPE), "1 block of 256 threads per multiprocessor"),
+        *_key(f"Barrier of {widest.at['devices']} GPUs" if widest else "", widest, "in memory, same shape"),
+        *_key("The same by the host", host, f"{host.at.get('by', 'one thread')}: launch and wait" if host else ""),
     ]
 
 
@@ -142,8 +142,8 @@ def _host(profile: Profile) -> list[Key]:
     barriers = _where(profile, "host_barrier", kind="spin")
     widest = max(barriers, key=lambda item: item.number("threads"), default=None)
     return [
-        *_one("Main memory", best, f"copy by {threads(best)}" if best else ""),
-        *_one("Barrier of threads", widest, f"{threads(widest)}, spinning" if widest else ""),
+        *_key("Main memory", best, f"copy by {threads(best)}" if best else ""),
+        *_key("Barrier of threads", widest, f"{threads(widest)}, spinning" if widest else ""),
     ]
 
 

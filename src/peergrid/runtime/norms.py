@@ -83,7 +83,7 @@ class Norms:
             first, found = whole.lo[0] // NORM_ROWS, self._sums(before.view(whole), after.view(whole))
             opened.sums[first : first + len(found)] = found
         for number, part in self._parts(cells, whole):
-            self._put(opened, number, part, before.view(part), after.view(part))
+            self._add_part(opened, number, part, before.view(part), after.view(part))
         self._added(opened, cells, step)
 
     def unfinished(self) -> Unfinished:
@@ -105,7 +105,7 @@ class Norms:
                         opened.sums[number] = theirs.sums[number]
                     else:
                         at = part.slices(band.box.lo)
-                        self._put(opened, number, part, band.before[at], band.after[at])
+                        self._add_part(opened, number, part, band.before[at], band.after[at])
                 self._added(opened, cells, step)
 
     def _added(self, opened: _Step, cells: Box, step: int) -> None:
@@ -123,7 +123,7 @@ class Norms:
                 self._open[step] = _Step(np.zeros(bands), self._grid.box.size)
             return self._open[step]
 
-    def _put(self, opened: _Step, number: int, part: Box, before: Array, after: Array) -> None:
+    def _add_part(self, opened: _Step, number: int, part: Box, before: Array, after: Array) -> None:
         """Add a part of a band; the last part completes its sum."""
         with self._lock:
             if number not in opened.bands:

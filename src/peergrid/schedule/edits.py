@@ -33,12 +33,12 @@ def edited(schedule: Schedule, chance: Random, count: int = 1) -> tuple[str, Sch
     """The schedule after so many random edits, and what they were."""
     names = []
     for _ in range(count):
-        name, schedule = _once(schedule, chance)
+        name, schedule = _edit(schedule, chance)
         names.append(name)
     return "; ".join(names), schedule
 
 
-def _once(schedule: Schedule, chance: Random) -> tuple[str, Schedule]:
+def _edit(schedule: Schedule, chance: Random) -> tuple[str, Schedule]:
     for _ in range(TRIES):
         edit, ops = chance.choice(EDITS), list(schedule.ops)
         number = chance.randrange(len(ops))

@@ -45,7 +45,7 @@ def stale_reads(order: Order, table: AccessTable, first: int, final: int, steps:
     for buffer, box in table.owned[final]:
         cells = table.planes.cells([(buffer, box)])
         if len(wrong := cells[levels[cells] != steps]):
-            where, found = _where(table, buffer, wrong), _found(levels, wrong)
+            where, found = _where(table, buffer, wrong), _level_in_words(levels, wrong)
             message = f"Stale read: at the end {_named(buffer)} is needed at level {steps} in {where}, it is {found}."
             yield Fault("stale read", message, ())
 
@@ -55,7 +55,7 @@ def _stale(table: AccessTable, levels: NDArray[np.int64], placed: Placed, level:
         cells, asked = table.planes.cells([(access.buffer, access.box)]), level - access.previous
         if not access.writes and len(wrong := cells[levels[cells] != asked]):
             needed = f"{_named(access.buffer)} at level {asked} in {_where(table, access.buffer, wrong)}"
-            message = f"Stale read: {placed} needs {needed}, it finds {_found(levels, wrong)}."
+            message = f"Stale read: {placed} needs {needed}, it finds {_level_in_words(levels, wrong)}."
             yield Fault("stale read", message, (placed.op,))
 
 
@@ -68,6 +68,6 @@ def _where(table: AccessTable, buffer: Buffer, wrong: Cells) -> Box:
     return table.planes.planes[buffer].box(int(wrong[0]))
 
 
-def _found(levels: NDArray[np.int64], wrong: Cells) -> str:
+def _level_in_words(levels: NDArray[np.int64], wrong: Cells) -> str:
     level = int(levels[wrong[0]])
     return "nothing that was ever written" if level == NOTHING else f"level {level}"

@@ -211,15 +211,15 @@ class _Parts:
 
     def _described(self, op: Op) -> _Description:
         """The description of an operation of the schedule, or of its part in a window; computed once."""
-        if id(op) not in self._known:
+        if id(op) not in self._descriptions:
             form = _Form(self.origins[next(iter(devices_of(op)), 0)])
             shape = form.of(op), tuple(map(form.of, accesses(self.layout, op, declared)))
             number = self._numbered.setdefault(shape, len(self._numbered))
-            self._known[id(op)] = op, _Description(number, tuple(form.devices), tuple(form.names))
-        return self._known[id(op)][1]
+            self._descriptions[id(op)] = op, _Description(number, tuple(form.devices), tuple(form.names))
+        return self._descriptions[id(op)][1]
 
     @cached_property
-    def _known(self) -> dict[int, tuple[Op, _Description]]:
+    def _descriptions(self) -> dict[int, tuple[Op, _Description]]:
         return {}
 
     @cached_property

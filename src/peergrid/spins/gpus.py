@@ -144,10 +144,10 @@ def gpu_relaxation(
     with Gpus.open(driver) as devices, devices.scope() as scope:
         if not 1 <= gpus <= min(len(devices), MOST):
             raise UsageError(f"1 to {min(len(devices), MOST)} GPUs are here, got {gpus}.")
-        yield _made(devices, scope, graph, thresholds(coupling), seed, gpus, exchange)
+        yield _relaxation(devices, scope, graph, thresholds(coupling), seed, gpus, exchange)
 
 
-def _made(
+def _relaxation(
     devices: Gpus, scope: Scope, graph: BipartiteGraph, limits: Words, seed: int, gpus: int, exchange: Exchange
 ) -> GpuRelaxation:
     words, parts = graph.words, shares(graph.words, gpus)
@@ -157,7 +157,7 @@ def _made(
     own = [scope.words(gpu, 64) for gpu in range(gpus)]
     first, structs = first_words(words, seed), []
     for gpu, (lo, hi) in enumerate(parts):
-        neighbours = [_put(devices, scope, gpu, side[lo * WORD : hi * WORD]) for side in (graph.red, graph.blue)]
+        neighbours = [_copied(devices, scope, gpu, side[lo * WORD : hi * WORD]) for side in (graph.red, graph.blue)]
         for colour in (0, 1):
             devices.put(gpu, int(at[colour, gpu]), first)
         one = np.zeros(1, RELAXATION)
@@ -165,7 +165,7 @@ def _made(
         one["arrived"], one["fault"], one["budget"] = own[gpu], own[gpu] + LINE_BYTES, BUDGET
         one["first"], one["last"], one["me"], one["gpus"] = lo, hi, gpu, gpus
         one["limits"], one["seed"] = limits, (seed & 0xFFFFFFFF, seed >> 32)
-        structs.append(_put(devices, scope, gpu, one.view(np.uint8)))
+        structs.append(_copied(devices, scope, gpu, one.view(np.uint8)))
     return GpuRelaxation(
         devices,
         graph,
@@ -181,7 +181,7 @@ def _made(
     )
 
 
-def _put(devices: Gpus, scope: Scope, gpu: int, values: np.ndarray[Any, Any]) -> int:
+def _copied(devices: Gpus, scope: Scope, gpu: int, values: np.ndarray[Any, Any]) -> int:
     """An array in the memory of a GPU; its address."""
     address = scope.memory(gpu, values.nbytes)
     devices.put(gpu, address, np.ascontiguousarray(values))

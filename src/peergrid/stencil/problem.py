@@ -289,7 +289,7 @@ def _check_targets(update: Update, fields: Mapping[str, Field]) -> None:
 def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[Stage]) -> tuple[Reduction, ...]:
     """The reductions, confined to the cells on which they can be computed."""
     found: dict[str, Reduction] = {}
-    kept = _kept(stages)
+    kept = _previous_fields(stages)
     for one in given:
         if not isinstance(one, Reduction):
             raise UsageError(
@@ -304,7 +304,7 @@ def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[S
     return tuple(found.values())
 
 
-def _kept(stages: Iterable[Stage]) -> frozenset[str]:
+def _previous_fields(stages: Iterable[Stage]) -> frozenset[str]:
     """The fields such as 'u.prev', which after a step have the values of another field before it, in cells that
     change.
     """

@@ -26,7 +26,7 @@ def remembered(most: int = 64) -> Callable[[AboutProblem[Given, Answer]], AboutP
         @wraps(function)
         def answer(problem: Problem, /, *args: Given.args, **named: Given.kwargs) -> Answer:
             if function not in problem.answers:
-                problem.answers[function] = lru_cache(maxsize=most)(_asking(function, problem))
+                problem.answers[function] = lru_cache(maxsize=most)(_bound(function, problem))
             found: Answer = problem.answers[function](*args, **named)
             return found
 
@@ -35,7 +35,7 @@ def remembered(most: int = 64) -> Callable[[AboutProblem[Given, Answer]], AboutP
     return decorate
 
 
-def _asking(function: AboutProblem[Given, Answer], problem: Problem) -> Callable[Given, Answer]:
+def _bound(function: AboutProblem[Given, Answer], problem: Problem) -> Callable[Given, Answer]:
     """The function for this problem, which does not keep the problem alive."""
     reference = weakref.ref(problem)
 

@@ -18,7 +18,7 @@ from peergrid.stencil.expr import Expr
 # Inside a stencil its arguments are stand-ins of fields and numbers; `Any` names them.
 
 
-def _here(coefficient: Any) -> Any:
+def _at_cell(coefficient: Any) -> Any:
     """A coefficient at this cell, from a field or a number."""
     return coefficient if isinstance(coefficient, Expr) else coefficient[0, 0]
 
@@ -48,20 +48,20 @@ def _stretched(difference: Any, psi: Any, inverse_kappa: Any, b: Any, c: Any) ->
 
 @stencil
 def magnetic(ez: Any, hx: Any, hy: Any, ch_x: Any, ch_y: Any) -> None:
-    hx.next[0, 0] = hx[0, 0] - _here(ch_x) * _ahead_y(ez)
-    hy.next[0, 0] = hy[0, 0] + _here(ch_y) * _ahead_x(ez)
+    hx.next[0, 0] = hx[0, 0] - _at_cell(ch_x) * _ahead_y(ez)
+    hy.next[0, 0] = hy[0, 0] + _at_cell(ch_y) * _ahead_x(ez)
 
 
 @stencil
 def magnetic_x(ez: Any, hx: Any, hy: Any, ch_x: Any, ch_y: Any, psi_x: Any, kx: Any, bx: Any, cx: Any) -> None:
-    hx.next[0, 0] = hx[0, 0] - _here(ch_x) * _ahead_y(ez)
-    hy.next[0, 0] = hy[0, 0] + _here(ch_y) * _stretched(_ahead_x(ez), psi_x, kx, bx, cx)
+    hx.next[0, 0] = hx[0, 0] - _at_cell(ch_x) * _ahead_y(ez)
+    hy.next[0, 0] = hy[0, 0] + _at_cell(ch_y) * _stretched(_ahead_x(ez), psi_x, kx, bx, cx)
 
 
 @stencil
 def magnetic_y(ez: Any, hx: Any, hy: Any, ch_x: Any, ch_y: Any, psi_y: Any, ky: Any, by: Any, cy: Any) -> None:
-    hx.next[0, 0] = hx[0, 0] - _here(ch_x) * _stretched(_ahead_y(ez), psi_y, ky, by, cy)
-    hy.next[0, 0] = hy[0, 0] + _here(ch_y) * _ahead_x(ez)
+    hx.next[0, 0] = hx[0, 0] - _at_cell(ch_x) * _stretched(_ahead_y(ez), psi_y, ky, by, cy)
+    hy.next[0, 0] = hy[0, 0] + _at_cell(ch_y) * _ahead_x(ez)
 
 
 @stencil
@@ -69,30 +69,30 @@ def magnetic_xy(
     ez: Any, hx: Any, hy: Any, ch_x: Any, ch_y: Any,
     psi_x: Any, kx: Any, bx: Any, cx: Any, psi_y: Any, ky: Any, by: Any, cy: Any,
 ) -> None:  # fmt: skip
-    hx.next[0, 0] = hx[0, 0] - _here(ch_x) * _stretched(_ahead_y(ez), psi_y, ky, by, cy)
-    hy.next[0, 0] = hy[0, 0] + _here(ch_y) * _stretched(_ahead_x(ez), psi_x, kx, bx, cx)
+    hx.next[0, 0] = hx[0, 0] - _at_cell(ch_x) * _stretched(_ahead_y(ez), psi_y, ky, by, cy)
+    hy.next[0, 0] = hy[0, 0] + _at_cell(ch_y) * _stretched(_ahead_x(ez), psi_x, kx, bx, cx)
 
 
 @stencil
 def electric_lossless(ez: Any, hx: Any, hy: Any, cb: Any) -> None:
-    ez.next[0, 0] = ez[0, 0] + _here(cb) * (_behind_x(hy) - _behind_y(hx))
+    ez.next[0, 0] = ez[0, 0] + _at_cell(cb) * (_behind_x(hy) - _behind_y(hx))
 
 
 @stencil
 def electric(ez: Any, hx: Any, hy: Any, ca: Any, cb: Any) -> None:
-    ez.next[0, 0] = _here(ca) * ez[0, 0] + _here(cb) * (_behind_x(hy) - _behind_y(hx))
+    ez.next[0, 0] = _at_cell(ca) * ez[0, 0] + _at_cell(cb) * (_behind_x(hy) - _behind_y(hx))
 
 
 @stencil
 def electric_x(ez: Any, hx: Any, hy: Any, ca: Any, cb: Any, psi_x: Any, kx: Any, bx: Any, cx: Any) -> None:
     curl = _stretched(_behind_x(hy), psi_x, kx, bx, cx) - _behind_y(hx)
-    ez.next[0, 0] = _here(ca) * ez[0, 0] + _here(cb) * curl
+    ez.next[0, 0] = _at_cell(ca) * ez[0, 0] + _at_cell(cb) * curl
 
 
 @stencil
 def electric_y(ez: Any, hx: Any, hy: Any, ca: Any, cb: Any, psi_y: Any, ky: Any, by: Any, cy: Any) -> None:
     curl = _behind_x(hy) - _stretched(_behind_y(hx), psi_y, ky, by, cy)
-    ez.next[0, 0] = _here(ca) * ez[0, 0] + _here(cb) * curl
+    ez.next[0, 0] = _at_cell(ca) * ez[0, 0] + _at_cell(cb) * curl
 
 
 @stencil
@@ -101,4 +101,4 @@ def electric_xy(
     psi_x: Any, kx: Any, bx: Any, cx: Any, psi_y: Any, ky: Any, by: Any, cy: Any,
 ) -> None:  # fmt: skip
     curl = _stretched(_behind_x(hy), psi_x, kx, bx, cx) - _stretched(_behind_y(hx), psi_y, ky, by, cy)
-    ez.next[0, 0] = _here(ca) * ez[0, 0] + _here(cb) * curl
+    ez.next[0, 0] = _at_cell(ca) * ez[0, 0] + _at_cell(cb) * curl

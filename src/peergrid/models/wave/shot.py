@@ -79,12 +79,12 @@ class Shot:
     @cached_property
     def problem(self) -> Problem:
         """One time step."""
-        return self._made[0]
+        return self._built[0]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The problem's name of each receiver, in the order in which they were given."""
-        return self._made[1].names
+        return self._built[1].names
 
     @property
     def source_positions(self) -> Doubles:
@@ -137,7 +137,7 @@ class Shot:
         return values[self.propagator.frame.inside.slices((0,) * values.ndim)]
 
     @cached_property
-    def _made(self) -> tuple[Problem, Recording]:
+    def _built(self) -> tuple[Problem, Recording]:
         _ = self.warnings
         return self.propagator.problem(self.source_positions, self.samples, self.receiver_positions)
 

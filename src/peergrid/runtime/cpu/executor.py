@@ -284,30 +284,30 @@ class ThreadedExecutor:
         """Hand an operation to its queues."""
         match op:
             case Compute():
-                self._put(op.queue, position, partial(self._compute, op, base))
+                self._enqueue(op.queue, position, partial(self._compute, op, base))
             case Reduce():
-                self._put(op.queue, position, partial(self._reduce, op, base))
+                self._enqueue(op.queue, position, partial(self._reduce, op, base))
             case Copy():
-                self._put(op.queue, position, partial(copy, self.memories, op))
+                self._enqueue(op.queue, position, partial(copy, self.memories, op))
             case Send():
-                self._put(op.queue, position, partial(self._send, op, position))
+                self._enqueue(op.queue, position, partial(self._send, op, position))
             case Receive():
-                self._put(op.queue, position, partial(self._receive, op))
+                self._enqueue(op.queue, position, partial(self._receive, op))
             case Record():
                 point, _ = self._events[op.event] = (Token(), position)
-                self._put(op.queue, position, point.set)
+                self._enqueue(op.queue, position, point.set)
             case Wait():
-                self._put(op.queue, position, partial(self._wait_for, op, self._events.get(op.event)))
+                self._enqueue(op.queue, position, partial(self._wait_for, op, self._events.get(op.event)))
             case SignalOp():
                 value = offsets[op.flag] + op.value
                 self._signals[op.flag, value] = position
-                self._put(op.queue, position, partial(self._waits.set_flag, op.flag, value))
+                self._enqueue(op.queue, position, partial(self._waits.set_flag, op.flag, value))
             case SignalWait():
-                self._put(op.queue, position, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
+                self._enqueue(op.queue, position, partial(self._await, op, offsets.get(op.flag, 0) + op.value))
             case DeviceBarrier():
                 barrier = Barrier(len(op.queues))
                 for queue in op.queues:
-                    self._put(queue, position, partial(self._waits.pass_barrier, barrier, op))
+                    self._enqueue(queue, position, partial(self._waits.pass_barrier, barrier, op))
 
     def _wait_on_host(self, op: Sync | HostBarrier, barriers: dict[tuple[int, ...], Barrier]) -> Position | None:
         if isinstance(op, HostBarrier):
@@ -362,7 +362,7 @@ class ThreadedExecutor:
         self._waits.progress()
         return position
 
-    def _put(self, queue: Queue, position: Position, job: Job) -> None:
+    def _enqueue(self, queue: Queue, position: Position, job: Job) -> None:
         def carry_out() -> None:
             self._recorder.start(queue, position)
             self._recorder.finish(queue, position, job())

@@ -176,7 +176,7 @@ class _Places:
             case "table":
                 return self._series(filled(self.problem.tables[storage.name].values), moves=0)
             case "signal" if self.problem.signals[storage.name].slopes:
-                return self._travelling(self.problem.signals[storage.name], storage.number)
+                return self._sloped_samples(self.problem.signals[storage.name], storage.number)
             case "signal":
                 samples = self.problem.signals[storage.name].samples[: self.last]
                 return self._series([*samples, *[0.0] * (self.last - len(samples))], moves=1)
@@ -184,7 +184,7 @@ class _Places:
                 return self.traces.ctypes.data, 0, self.traces.strides[0], self.traces.strides[1], 0, 0, 1
         return _block_row(self.memory.block(storage.name, self.slots[storage.kind]))
 
-    def _travelling(self, signal: Signal, step: int) -> Row:
+    def _sloped_samples(self, signal: Signal, step: int) -> Row:
         """Of a signal with slopes, from a step of the pass on: samples of all steps, with room for vectors beside."""
         places, itemsize, steps = signal.samples.shape[1], self.problem.itemsize, [0, 0, 0]
         alike = next(one.name for one in self.problem.signals.values() if one.samples is signal.samples)

@@ -22,12 +22,12 @@ def miscounted(layout: Layout, schedule: Schedule) -> Iterator[Fault]:
             made.setdefault((op.level, op.reduction), []).append(op.box)
     for (level, name), found in made.items():
         wanted = boxes[name] if (level, name) in due else None
-        if not _once(wanted, found):
+        if not _each_once(wanted, found):
             text = f"Reduction: '{name}' at level {level} counts cells of {wanted} other than once each."
             yield Fault("reduction", text, ())
 
 
-def _once(wanted: Box | None, found: list[Box]) -> bool:
+def _each_once(wanted: Box | None, found: list[Box]) -> bool:
     """True if the boxes found hold every cell of the one wanted once, and no other."""
     every = [*found, *([] if wanted is None else [wanted])]
     lines = [np.unique([edge for box in every for edge in (box.lo[a], box.hi[a])]) for a in range(every[0].ndim)]

@@ -101,7 +101,7 @@ class _Classes:
         for (device, number), notes in self._passes.items():
             begun, computed = ({note.box for note in notes if note.what == what} for what in (BEGUN, COMPUTED))
             owned = self.layout.partition.owned(device)
-            if begun != computed or not all(owned.covers(box) for box in computed) or _left(owned, computed):
+            if begun != computed or not all(owned.covers(box) for box in computed) or _any_left(owned, computed):
                 yield Fault(
                     "undetermined", f"Tiles of device {device} make other cells than its own in pass {number}.", ()
                 )
@@ -210,7 +210,7 @@ class _Classes:
         return iteration, next(found)
 
 
-def _left(owned: Box, boxes: Iterable[Box]) -> bool:
+def _any_left(owned: Box, boxes: Iterable[Box]) -> bool:
     """A test for cells that are in none of the boxes: these may overlap."""
     missing = np.ones(owned.shape, np.bool_)
     for box in boxes:

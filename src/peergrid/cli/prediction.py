@@ -37,7 +37,7 @@ BEST = 5  # arrangements that are shown
 
 
 @dataclass(frozen=True)
-class Way:
+class PredictedOptions:
     """Options of a run and their predicted times, in seconds of a step.
 
     route: of all halos between GPUs (null: the cheapest one for each); order: of the exchange; split: parts along each
@@ -82,7 +82,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Prediction:
     """The object of `plan --machine`: the fields of `Plan`, and
 
     measured: the figures of the machine are measured; gpus_needed: the fewest that have the memory (null: more than the
@@ -109,7 +109,7 @@ class Foretold:
     gcells_per_s: float
     seconds: float
     why: str
-    best: tuple[Way, ...]
+    best: tuple[PredictedOptions, ...]
     chain: Chain | None
     scaling: tuple[Point, ...]
     notes: tuple[str, ...]
@@ -131,9 +131,9 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
     return found.with_gpus(gpus or found.gpus, nodes, None if network is None else _network(network))
 
 
-def foretell(
+def predict(
     name: str, built: BuiltModel, requested: RequestedOptions, machine: Machine
-) -> tuple[Foretold, dict[str, Any]]:
+) -> tuple[Prediction, dict[str, Any]]:
     """The plan of a model on a machine, and the timeline of an iteration in Chrome's format.
 
     Raises DoesNotFit if no number of its GPUs has enough memory.
@@ -162,7 +162,7 @@ def foretell(
         rows = (problem.grid.shape[0] // devices,) * devices
         why = _why(found)
         notes += (f"{devices:,} GPUs are predicted as a row of equal slabs.",)
-    foretold = Foretold(
+    prediction = Prediction(
         model=name,
         shape=problem.grid.shape,
         cells=problem.grid.box.size,
@@ -182,15 +182,15 @@ def foretell(
         gcells_per_s=problem.grid.box.size / per_step / 1e9,
         seconds=per_step * built.steps,
         why=why,
-        best=tuple(_way(one, built.steps) for one in best[:BEST]),
+        best=tuple(_predicted_options(one, built.steps) for one in best[:BEST]),
         chain=None if found is None else _compared(problem, machine, found),
         scaling=scaling(problem, machine, first, [1 << n for n in range(11)]),
         notes=notes,
     )
-    return foretold, chrome(best[0].schedule.ops, best[0].spans)
+    return prediction, chrome(best[0].schedule.ops, best[0].spans)
 
 
-def text(found: Foretold) -> str:
+def text(found: Prediction) -> str:
     """The plan as text."""
     rows = {
         "model": found.model,
@@ -207,7 +207,7 @@ def text(found: Foretold) -> str:
     lines += [
         f"{way.strategy:<12}{way.depth:>5}{way.seconds_per_step * 1e6:>12.2f}{way.exposed_communication:>10.1%}"
         f"{way.boundary * 1e6:>11.2f}{way.interior * 1e6:>11.2f}{way.exchange * 1e6:>11.2f}"
-        f"{_beside(way, found.best)}"
+        f"{_differing(way, found.best)}"
         for way in found.best
     ]
     if found.chain is not None:
@@ -268,15 +268,15 @@ def _rows(partition: Partition) -> tuple[int, ...]:
     return tuple(partition.owned(device).shape[0] for device in range(partition.devices))
 
 
-def _beside(way: Way, ways: Sequence[Way]) -> str:
+def _differing(way: PredictedOptions, ways: Sequence[PredictedOptions]) -> str:
     """The route, the order and the split, as far as they differ among the options shown."""
     told = {"route": way.route or "by cost", "order": way.order, "split": "×".join(map(str, way.split))}
     differs = [name for name in told if len({getattr(other, name) for other in ways}) > 1]
     return "".join(f"   {name} {told[name]}" for name in differs)
 
 
-def _way(one: Forecast, steps: int) -> Way:
-    return Way(
+def _predicted_options(one: Forecast, steps: int) -> PredictedOptions:
+    return PredictedOptions(
         one.options.strategy,
         one.options.depth,
         one.options.route,

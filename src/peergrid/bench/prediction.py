@@ -13,7 +13,7 @@ from peergrid.schedule.layout import ROWS_PER_STEP
 
 
 @dataclass(frozen=True)
-class Foretold:
+class PredictedCase:
     """The rate of a case as predicted.
 
     series, base, count, shape, options, gcells_per_s, efficiency: as in `Measured`; seconds_per_step: predicted;
@@ -31,14 +31,14 @@ class Foretold:
     efficiency: float | None = None
 
 
-def foretold(case: Case, machine: Machine) -> Foretold:
+def predicted(case: Case, machine: Machine) -> PredictedCase:
     """Predict a case on its number of GPUs of a machine. Raises UsageError if no kernel makes its passes."""
     problem = case.make()
     asked = Forecaster(problem, machine.with_gpus(case.count), case.count, case.norm)
     most = max(1, problem.grid.shape[0] // case.count // ROWS_PER_STEP)
     depth = case.depth or steps_per_pass(problem, most, case.norm, asked.gpu)
     found = asked.forecast(Options(case.strategy, depth=depth, block=case.block))
-    return Foretold(
+    return PredictedCase(
         series=case.series,
         base=case.base,
         count=case.count,
