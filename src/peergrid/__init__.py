@@ -50,7 +50,7 @@ from peergrid.verification import Proof, verify
 from peergrid.version import VERSION
 
 if TYPE_CHECKING:
-    from peergrid.stencil import stencil  # at run time the package of this name, which is called alike
+    from peergrid.stencil import stencil  # at run time this name is the package, which can be called like the decorator
 
 __version__ = VERSION
 

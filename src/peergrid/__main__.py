@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130  # as a shell counts SIGINT
+INTERRUPTED = 130  # the exit code of a shell for SIGINT
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from peergrid.stencil.lagged import rotating_fields
 if TYPE_CHECKING:
     from peergrid.predict.forecast import Forecast
 
-CPU_DEPTH = 8  # ghost depth on virtual devices unless told otherwise: enough to work from the cache
+CPU_DEPTH = 8  # default depth on virtual devices: enough to work from the cache
 
 
 def default_options(devices: Devices, problem: Problem, norm: str | None = None) -> Options:

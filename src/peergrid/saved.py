@@ -17,7 +17,7 @@ def save(simulation: Simulation, path: Path | str) -> None:
     at `path` joins them to whole arrays (virtual datasets), so move them together. Raises UsageError if they cannot be
     written.
     """
-    import h5py  # a program that saves nothing needs none
+    import h5py  # imported here, as other programs do not need it
 
     path, comm = Path(path), simulation.comm
     rank, names = 0 if comm is None else comm.rank, simulation.problem.state
@@ -41,4 +41,4 @@ def save(simulation: Simulation, path: Path | str) -> None:
                         shown[box.slices(whole.lo)] = source
                 file.create_virtual_dataset(name, shown)
     if comm is not None:
-        Ranks(comm).gathered()  # whoever returns may read the file
+        Ranks(comm).gathered()  # after this a rank may read the file

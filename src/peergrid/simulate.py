@@ -91,7 +91,7 @@ class Simulation:
         self.seconds = 0.0
         self._slot = 0
         self._restored: State | None = None  # without fields
-        self._coefficients: dict[str, Array] = {}  # those that were given other values
+        self._coefficients: dict[str, Array] = {}  # those that were changed
         self._lock = threading.RLock()
         self._closed = self._torn = False
         self._process = os.getpid()
@@ -215,7 +215,10 @@ class Simulation:
 
         Raises UsageError if the simulation was made without `norm`.
         """
-        with self._open(), np.errstate(all="ignore"):  # what devices hold of steps before a restored one is anything
+        with (
+            self._open(),
+            np.errstate(all="ignore"),
+        ):  # values before a restored step are arbitrary
             if self._norm is None or self._placement.norm is not None:
                 found = self._executor.norms(self.step)
             else:
@@ -455,7 +458,7 @@ def _reporter(simulation: Simulation, wanted: bool) -> Iterator[Callable[[int], 
     if not wanted:
         yield lambda step: None
         return
-    from peergrid.progress import Reporter  # takes rich along
+    from peergrid.progress import Reporter  # imports rich
 
     with Reporter(simulation.total_steps, simulation.problem.grid.box.size, quiet=False) as reporter:
         yield reporter.update

@@ -15,7 +15,7 @@ def commit(root: Path = ROOT) -> str:
     written = re.search(r"[0-9a-f]{40}", archived.read_text()) if archived.exists() else None
     if written:
         return written[0]
-    if not (root / ".git").exists():  # an installed package may lie in the checkout of something else
+    if not (root / ".git").exists():  # an installed package may be inside the checkout of another project
         return ""
     head = _git(root, "rev-parse", "HEAD")
     return head + ("-dirty" if head and _git(root, "status", "--porcelain", "--untracked-files=no", "src") else "")

@@ -20,13 +20,13 @@ from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes
 
 SAMPLES = 7
-SAMPLE_SECONDS = 0.1  # a sample takes at least so long, if `LONGEST` times the steps asked for are enough
+SAMPLE_SECONDS = 0.1  # the shortest sample, unless `LONGEST` times the given steps take less
 LONGEST = 32
-# GPUs rest before a sample for so many times its length. An H200 that has drawn its power limit of 700 W for 0.2 s is
-# clocked down, in some samples of a row and not in others. At work for a quarter of the time two are as fast as one.
+# GPUs pause before a sample for this multiple of its length. An H200 at its power limit of 700 W for 0.2 s is
+# clocked down, in some samples and not in others. At work for a quarter of the time, two are as fast as one.
 REST = 3.0
-SUSTAINED = 10  # times as long are the samples of a case that is sustained, which has no rests
-SUSTAINED_WARM_UP = 2.0  # seconds before its first sample: clocks have come down by then, where they do
+SUSTAINED = 10  # sustained cases have samples longer by this factor, without pauses
+SUSTAINED_WARM_UP = 2.0  # seconds before the first sample, after which clocks are down if they go down
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class _Run:
         """Seconds of a step as predicted for GPUs."""
         if self._devices.kind == "cpu":
             return None
-        from peergrid.predict.here import seconds_per_step  # takes compilers along, which are slow to come
+        from peergrid.predict.here import seconds_per_step  # imports compilers, which is slow
 
         case = self._case
         return seconds_per_step(self._simulation.problem, self._devices, self._simulation.options, norm=case.norm)

@@ -9,7 +9,7 @@ from typing import Any
 from peergrid.machine import nvml
 from peergrid.runtime.devices import Devices
 
-NEAR = 0.03  # of the limit: what is so near to it is at it
+NEAR = 0.03  # share of the limit from which on a GPU counts as limited
 
 Reading = tuple[float, tuple[float, ...]]
 """A time in seconds, and the joules that each GPU has taken until then."""

@@ -36,7 +36,7 @@ waveform = {{ kind = "ricker", frequency = 9e8 }}
 position = [{rx}, {sy}]
 """
 
-PATTERN = 1 << 20  # numbers after which noise repeats
+PATTERN = 1 << 20  # numbers in the period of the noise
 
 
 def noise(shape: Sequence[int], seed: int, dtype: Dtype = "float32") -> Array:

@@ -72,7 +72,7 @@ app.command(cls=FarmCommand)(farm)
 def main() -> None:
     """Run the command line; an error becomes one line on standard error and its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started the command
+        if getattr(sys, name) is None:  # closed by the process that started the command
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         code = app(standalone_mode=False)
@@ -84,13 +84,13 @@ def main() -> None:
         end_all(INTERRUPTED)
         sys.exit(INTERRUPTED)
     except TyperException as error:
-        message = error.format_message().rstrip(".")  # empty where the help was shown for want of arguments
+        message = error.format_message().rstrip(".")  # empty if help was shown because arguments were missing
         _refuse(f"{message}; see 'peergrid --help'." if message else "", error.exit_code)
     except PeergridError as error:
         _refuse(str(error), error.exit_code)
     except MemoryError:
         _refuse(OUT_OF_MEMORY, DoesNotFit.exit_code)
-    except OSError as error:  # of standard output: files that a command writes have sentences of their own
+    except OSError as error:  # on standard output; errors of files that a command writes are UsageErrors
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         _refuse(f"The output could not be written: {error.strerror or error}.", UsageError.exit_code)
 

@@ -26,7 +26,7 @@ from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options
 
-WIDTH = 160  # columns of a table that goes to a file
+WIDTH = 160  # columns of a table that is written to a file
 UNSTEADY = 0.2  # range of the samples over their median
 
 
@@ -68,7 +68,7 @@ def bench(
         for row in rows[-len(more) :]:
             console.print(_line(row), highlight=False, soft_wrap=True)
     if output is not None:
-        from peergrid.bench.chart import draw  # takes matplotlib along, which is slow to come
+        from peergrid.bench.chart import draw  # imports matplotlib, which is slow
 
         with replacing(output / f"{name}.png") as partial:
             draw(partial, suite.title, suite.metric, rows)
@@ -136,7 +136,7 @@ def _predict(
     name: str, place: str, devices: str, counts: str | None, output: Path | None, only: str, *, as_json: bool
 ) -> None:
     """Predict the suite for a machine that need not be here: a table, and NAME-foretold.json."""
-    from peergrid.bench.prediction import predicted  # takes compilers along, which are slow to come
+    from peergrid.bench.prediction import predicted  # imports compilers, which is slow
     from peergrid.predict.profiles import machine_at
 
     if devices != "auto":

@@ -23,7 +23,7 @@ from peergrid.progress import LINE_EVERY
 
 COMMAND = "command after --"
 INTERRUPTED = 130
-SHOWN = 5  # failed jobs that the last sentence names
+SHOWN = 5  # failed jobs named in the last sentence
 
 
 class FarmCommand(TyperCommand):

@@ -37,7 +37,7 @@ def image(
     as_json: AsJson = False,
 ) -> None:
     """Change every pixel of a grey image by a formula, on all devices."""
-    from peergrid import images  # takes image libraries along
+    from peergrid import images  # imports image libraries
 
     found = images.applied(formula, images.read(given), devices)
     images.write(output, found.pixels)

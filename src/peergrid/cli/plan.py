@@ -27,11 +27,11 @@ from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.simulate import Simulation
 from peergrid.stencil import Problem
 
-USUAL_MACHINE = "h200-x8"  # where none is named
+USUAL_MACHINE = "h200-x8"  # the default machine
 FORMATS = (".png", ".pdf", ".svg")
 TRIALS = 3
 SHOWN = 3  # strategies
-TRIAL_SECONDS = 0.02  # a trial takes at least so long, if the model has the steps
+TRIAL_SECONDS = 0.02  # the shortest trial, if the model has enough steps
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def plan(
         _draw(described.build(), picture)
         return
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
-        from peergrid.cli.prediction import machine_for, predict, text  # takes compilers along, which are slow to come
+        from peergrid.cli.prediction import machine_for, predict, text  # imports compilers, which is slow
 
         asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
@@ -162,7 +162,7 @@ def _seconds_per_step(simulation: Simulation) -> float:
 
 def _predicted(problem: Problem, requested: RequestedOptions, options: Options) -> dict[StrategyName, float]:
     """Predicted seconds of a step under each strategy on virtual devices, with the other options unchanged."""
-    from peergrid.predict.virtual import virtual_forecaster  # takes compilers along
+    from peergrid.predict.virtual import virtual_forecaster  # imports compilers
 
     plan = Placement.under(options, problem, requested.devices, requested.split).layout
     with virtual_forecaster(requested.devices, plan) as asked:

@@ -41,7 +41,7 @@ def probe(
     catalogue: Annotated[bool, typer.Option("--list", help="List the experiments and measure nothing.")] = False,
 ) -> None:
     """Measure links, memory, synchronisation and host; with a launcher, 'mpi' measures messages of ranks."""
-    from peergrid.probe.registry import PROBES, choose  # takes numba along, which is slow to come
+    from peergrid.probe.registry import PROBES, choose  # imports numba, which is slow
 
     if names == ["mpi"]:
         _exchanges(as_json, direct)
@@ -53,7 +53,7 @@ def probe(
         typer.echo(_described(PROBES) if as_json else show.catalogue(PROBES))
         return
     chosen = choose(names or [])
-    other = profiles.read(compare_with) if compare_with else None  # before measuring: bad input costs nothing
+    other = profiles.read(compare_with) if compare_with else None  # before measuring, so that bad input costs no time
     if output is not None:
         profiles.guard(output)
     found = _recorded(recorded, chosen, bool(names)) if recorded else _measure(chosen, quick)

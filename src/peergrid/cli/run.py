@@ -29,8 +29,8 @@ from peergrid.runtime.ranks.launcher import world
 from peergrid.runtime.traffic import counted
 from peergrid.simulate import Simulation
 
-LARGE = 1 << 30  # bytes of snapshots that are told of beforehand
-FEW = 20  # parts of a run of which one may be measured operation by operation
+LARGE = 1 << 30  # bytes of snapshots from which on a run announces their size
+FEW = 20  # one of so many parts of a run may be measured operation by operation
 
 
 def _folder(name: str) -> Path:
@@ -75,7 +75,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a model, or all traces of its survey, and write traces, fields, snapshots and pictures."""
-    world()  # before anything is read: rank 0 tells of an error for all
+    world()  # before anything is read, so that rank 0 reports errors for all
     described = _with_steps(opened(read(model), traces, dtype, pictures), steps)
     requested = arguments.requested(described, writing=write)
     folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
@@ -84,7 +84,7 @@ def run(
         raise UsageError("Checkpoints are written to the folder of the results; leave out '--no-write'.")
     if (survey := surveyed(described)) is not None:
         _check_survey(write, checkpoint)
-        place = folder or Folder(output or Path("results") / model.stem)  # where every rank keeps its traces
+        place = folder or Folder(output or Path("results") / model.stem)  # to which every rank writes its traces
         with place.taken() if requested.leads else nullcontext():
             shots = run_survey(
                 str(model), survey, requested, place, each=devices_per_trace, resume=resume, quiet=as_json

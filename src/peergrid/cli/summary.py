@@ -14,7 +14,7 @@ from peergrid.runtime.traffic import Moved, Traffic
 from peergrid.simulate import Simulation
 from peergrid.stencil.cost import minimal_bytes
 
-MEASURED = 1 << 30  # bytes that have to be free for a measurement of bandwidth
+MEASURED = 1 << 30  # free bytes needed to measure bandwidth
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _predicted(simulation: Simulation, resumed: int) -> tuple[float | None, str 
     """The predicted seconds of this run, and the machine whose figures were used; None on virtual devices."""
     if simulation.devices.kind == "cpu":
         return None, None
-    from peergrid.predict.here import machine_here, seconds_per_step  # takes compilers along, which are slow to come
+    from peergrid.predict.here import machine_here, seconds_per_step  # imports compilers, which is slow
 
     each = seconds_per_step(simulation.problem, simulation.devices, simulation.options, simulation.partition)
     machine = machine_here(simulation.devices)

@@ -20,7 +20,7 @@ from peergrid.schedule import Schedule, one_iteration
 from peergrid.simulate import Simulation
 
 MOST = 5_000  # steps: thousands of operations each
-INTERVALS = 4  # exchange intervals in the picture unless told otherwise
+INTERVALS = 4  # default number of exchange intervals in the timeline
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def predicted(simulation: Simulation, schedule: Schedule) -> Timeline | None:
     if simulation.comm is not None:
         return None
     if devices.kind == "cpu":
-        from peergrid.predict.virtual import virtual_forecaster  # takes compilers along
+        from peergrid.predict.virtual import virtual_forecaster  # imports compilers
 
         interval = one_iteration(simulation.layout, options)
         with virtual_forecaster(devices, simulation.layout) as asked:

@@ -146,7 +146,7 @@ def verify_all(problem_of: Callable[[], Problem], ways: Ways, progress: Progress
                 tally.join(part.result())
                 progress(tally.ways, ways.number)
         except BaseException:
-            for worker in active_children():  # else the pool waits for the parts that they are at
+            for worker in active_children():  # else the pool waits until they finish their parts
                 worker.terminate()
             raise
     return _report(tally, ways)

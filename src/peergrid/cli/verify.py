@@ -82,7 +82,7 @@ def verify(
 
 
 def _record(model: Path, strategy: str | None, devices: str | None, depth: int | None, *, as_json: bool) -> None:
-    from peergrid.recorded import TIMES, judged  # takes compilers along, which are slow to come
+    from peergrid.recorded import TIMES, judged  # imports compilers, which is slow
 
     ways = _schedules(strategy, None, depth, mutants=False)
     found = judged(_problem(model), parse_devices(devices or "auto"), ways.strategies, ways.depths)

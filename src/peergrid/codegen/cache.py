@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_BYTES = 1 << 30  # for processors, and as much for GPUs
-LEFT = 3 / 4  # share of the bound that is left when it was reached
+LEFT = 3 / 4  # share of the bound to which the cache is reduced
 GPU_CODE = "cubin"  # the folder of it
 
 
@@ -79,7 +79,7 @@ def clear(folder: Path) -> None:
     _remove(tuple(_module_files(folder)))
     shutil.rmtree(folder / GPU_CODE, ignore_errors=True)
     for emptied in (folder / "__pycache__", folder):
-        with suppress(OSError):  # something else lies there
+        with suppress(OSError):  # the folder has other files
             emptied.rmdir()
 
 

@@ -21,7 +21,7 @@ IMPORTING = threading.Lock()
 
 
 CHECKSUM_BYTES = 32
-CHECKED = "checked"  # a folder of its own: versions that check nothing would load the checksum as code
+CHECKED = "checked"  # a separate folder: older versions, which check nothing, would load the checksum as code
 _NO_MEMORY = re.compile("out of memory|memory allocation failure", re.IGNORECASE)
 
 

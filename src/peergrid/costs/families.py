@@ -34,7 +34,7 @@ def figures() -> dict[str, Any]:
 
 
 FAMILIES = {name: Family(**given) for name, given in figures()["families"].items()}
-USUAL = Family(0.6, 0.3, 10.0)  # of a family that nothing is known of
+USUAL = Family(0.6, 0.3, 10.0)  # of an unknown family
 
 
 def bandwidth(machine: Machine, touched: float) -> float:

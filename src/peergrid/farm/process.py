@@ -49,7 +49,7 @@ def start(job: Job, slot: JobSlot, folder: FarmFolder) -> Running:
     """Start a job on a slot. Its log stays locked while it runs, as its processes inherit the open file."""
     folder.exit_file(job.number).unlink(missing_ok=True)
     with folder.log(job.number).open("ab") as log, _bound_to(slot.cpus):
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # on a file system without locks
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process = subprocess.Popen(
             [*RECORDING_SH, str(folder.exit_file(job.number).resolve()), *job.words],

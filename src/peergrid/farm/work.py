@@ -14,7 +14,7 @@ from peergrid.farm.process import Running, start, stop_all
 from peergrid.farm.queue import JobQueue
 from peergrid.farm.slots import JobSlot
 
-LOOK_EVERY = 0.2  # seconds, at most, until a request to stop or the end of an earlier farm's job is seen
+LOOK_EVERY = 0.2  # the longest time (s) to notice a request to stop, or the end of an earlier farm's job
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 
 

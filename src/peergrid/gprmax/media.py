@@ -19,7 +19,7 @@ from peergrid.gprmax.text import Command
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium, Pole
 
-MOST = NOTHING  # which is none
+MOST = NOTHING  # as no medium
 BUILT_IN = (PEC, VACUUM, PMC)
 BACKGROUND = BUILT_IN.index(VACUUM)
 
@@ -136,7 +136,7 @@ class Media:
         for component, where, free, around in raster.averages():
             ids = raster.ids[component][where]
             shut = np.zeros(len(self._known), np.bool_)
-            if component >= 3:  # inside a conductor: whatever was there
+            if component >= 3:  # inside a conductor: as it was
                 shut[[cell for cell, closed in self._closed.items() if closed[component - 3]]] = True
                 free &= ~(shut[around[0]] & shut[around[1]])
             same = np.logical_and.reduce([cell == around[0] for cell in around[1:]])

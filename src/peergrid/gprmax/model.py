@@ -190,7 +190,7 @@ class InputModel:
 
         Raises UsageError, one sentence with the command and its line, for what a model file cannot express.
         """
-        from peergrid.gprmax.convert import text  # which takes a model's tables along
+        from peergrid.gprmax.convert import text  # which imports the tables of models
 
         notes = [item.note for item in self.plan.of(IgnoredCommand)]
         with about(self.file):

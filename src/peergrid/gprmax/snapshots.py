@@ -73,7 +73,7 @@ def write(path: Path, built: BuiltDomain, region: Region, nodes: Mapping[str, Ar
     """One file, VTKHDF or plain HDF5 by its name. Raises UsageError if it cannot be written."""
     spacing = np.array(built.domain.spacing)
     origin, width = np.array(region.lo) * spacing, np.array(region.stride) * spacing
-    if built.domain.mode.startswith("TE"):  # whose fields lie on the plane between two cells of gprMax
+    if built.domain.mode.startswith("TE"):  # fields are on the plane between two cells of gprMax
         origin += 0.5 * spacing * (np.arange(3) == built.domain.invariant)
     values = {name: _centred(built, region, name, found) for name, found in nodes.items()}
     with creating(path) as new:

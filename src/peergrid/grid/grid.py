@@ -248,7 +248,7 @@ class Table:
 def _check_takes_a_box(name: str, function: Callable[[Box], ArrayLike]) -> None:
     try:
         given = signature(function)
-    except (TypeError, ValueError):  # of functions written in C that do not tell
+    except (TypeError, ValueError):  # a function in C without a signature
         return
     try:
         given.bind(None)

@@ -68,7 +68,7 @@ def _on_processors(image: Pixels, values: Pixels, threads: int) -> Pixels:
 @cache
 def _compiled() -> Callable[[Pixels, Pixels, Pixels], None]:
     """A function for table lookups that runs without the interpreter's lock."""
-    from numba import njit  # slow to come
+    from numba import njit  # a slow import
 
     @njit(nogil=True)
     def look_up(before: Pixels, after: Pixels, values: Pixels) -> None:

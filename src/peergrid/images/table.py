@@ -14,7 +14,7 @@ from peergrid.stencil import Problem, minimum, stencil, where
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8 | np.uint16]]
 FRACTION = 30  # bits after the point of a line, so that slopes up to 2 are whole numbers of 32 bits
-THIRDS = 120  # of the slopes left out one after the other
+THIRDS = 120  # of the slopes left out at a time
 
 
 @dataclass(frozen=True, slots=True)

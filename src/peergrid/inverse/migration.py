@@ -20,8 +20,8 @@ from peergrid.models.wave import Propagator, Shot
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
 
-KEPT = 30  # states of a run, by which 2,000 steps are made about three times each
-SAME = 1e-6  # 2 (ε - δ) up to which p and r are one wave: less than rounding would be left of what is apart
+KEPT = 30  # states in memory: with these 2,000 steps are made about three times each
+SAME = 1e-6  # 2 (ε - δ) up to which p and r are treated as one wave: their difference is below rounding
 
 
 def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEPT) -> Doubles:

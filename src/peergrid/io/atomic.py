@@ -19,7 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)  # so that nothing is written through a link that lies there
+        partial.unlink(missing_ok=True)  # so that nothing is written through a link of this name
         yield partial
         _settle(partial)
         partial.replace(path)
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
             f"Room to write '{path}' is expected, got: {reason}; free some space or choose another folder."
         ) from None
     finally:
-        with suppress(OSError):  # nothing can be there to remove where the folder itself is none
+        with suppress(OSError):  # there is nothing to remove if the folder is no folder
             partial.unlink(missing_ok=True)
 
 

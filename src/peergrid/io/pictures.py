@@ -19,7 +19,7 @@ from peergrid.io.atomic import replacing
 from peergrid.io.colours import diverging
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
-STYLE["text.parse_math"] = False  # a $ in a title is a dollar
+STYLE["text.parse_math"] = False  # a $ in a title is a dollar sign
 DPI = 200  # sharp in print at the width of a column
 LARGEST = 1600  # pixels of a map along each axis
 MOST_OUTLINED = 0.15  # of all cells
@@ -137,5 +137,5 @@ def save(path: Path, figure: Figure) -> None:
     with replacing(path) as partial:
         figure.savefig(partial, format=path.suffix.removeprefix("."))
     for image in (image for axes in figure.axes for image in axes.images):
-        image.set_data([[0.0]])  # parts of a figure refer to each other: its arrays would stay until Python gets to it
+        image.set_data([[0.0]])  # a figure has reference cycles: its arrays would stay until a garbage collection
     figure.clear()

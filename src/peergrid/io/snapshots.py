@@ -88,7 +88,7 @@ class SnapshotWriter:
     ) -> None:
         if error is None:
             self.close()
-        else:  # the first error is the one to report
+        else:  # report the first error
             self._failed = True
             self._queue.put(None)
             self._thread.join()
@@ -105,7 +105,7 @@ class SnapshotWriter:
                     raise UsageError("The run failed before its first snapshot; the file of an earlier run stays.")
         except Exception as error:
             self._fault = error
-            for _ in self._taken():  # never let the run wait for a dead writer
+            for _ in self._taken():  # the run must not wait for a dead writer
                 pass
 
     def _taken(self) -> Iterator[Snapshot]:
@@ -160,7 +160,7 @@ class SnapshotParts:
         if writer is not None:
             writer.__exit__(kind, error, where)
         if error is None or self._parts():
-            with suppress(UsageError) if error is not None else nullcontext():  # the first error is the one to report
+            with suppress(UsageError) if error is not None else nullcontext():  # report the first error
                 _merge(self._parts(), self._path, self._scale)
 
     def _part(self, start: int) -> Path:
@@ -229,7 +229,7 @@ def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array
     first = "step" not in file
     _extend(file, "step", np.asarray(step, dtype=np.int64))
     _extend(file, "time", np.asarray(step * scale.dt, dtype=np.float64))
-    named = not {"time", "step", *AXES} & fields.keys()  # a field of such a name would be taken for coordinates
+    named = not {"time", "step", *AXES} & fields.keys()  # a field of this name would be taken for coordinates
     if first and fields and named:
         make_scale(file["time"], "s")
         attach(file["step"], ["time"])

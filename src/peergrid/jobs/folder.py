@@ -17,7 +17,7 @@ from peergrid.io.checkpoints import checkpoint_files
 from peergrid.models import BuiltModel, Outcome
 from peergrid.simulate import Simulation
 
-PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # as `io.atomic` names what is not complete yet
+PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # names that `io.atomic` gives to incomplete files
 PARTS = "snapshots-from-*.h5"
 
 
@@ -90,14 +90,14 @@ class Folder:
         """Remove the checkpoints of a run that is complete."""
         for file in (*checkpoint_files(self.checkpoints), *self.checkpoints.glob(PARTS)):
             file.unlink(missing_ok=True)
-        with suppress(OSError):  # there is none, or something else lies in it
+        with suppress(OSError):  # it does not exist, or has other files
             self.checkpoints.rmdir()
 
     def finish(
         self, built: BuiltModel, simulation: Simulation, sha256: str, *, pictures: bool = True
     ) -> tuple[Path, ...]:
         """Write traces, final fields and, unless left out, pictures; returns every file of the run."""
-        os.environ["MPLBACKEND"] = "agg"  # files alone are drawn, whatever the user's setting
+        os.environ["MPLBACKEND"] = "agg"  # pictures go to files, for any setting of the user
         snapshots = self.snapshots if built.model.snapshots.every else None
         outcome = Outcome(
             traces=simulation.traces(),

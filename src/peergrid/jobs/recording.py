@@ -13,7 +13,7 @@ from peergrid.jobs.folder import Folder
 from peergrid.models import BuiltModel, MomentsBuilt, UnitsNamed
 from peergrid.simulate import Simulation
 
-ABOUT = "snapshots"  # the name under which a checkpoint has how these are taken
+ABOUT = "snapshots"  # the name of the snapshot options in a checkpoint
 
 
 @dataclass(frozen=True)

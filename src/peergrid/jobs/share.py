@@ -18,8 +18,8 @@ from peergrid.runtime.fit import RESERVE, free_memory
 PREPARED, PER_DEVICE = 0.25, 0.09  # seconds of a process before a trace's first step: 0.25 to 0.34 on one H200
 STARTED = 3.0  # seconds until processes are ready: 3.4 to the first trace kept (docs/measurements/surveys.md)
 TOGETHER = 3  # processes of one GPU at most
-ALONE = 0.1  # of a trace on one virtual device: what more of them do not share
-WORTH = 0.98  # of the time for which more devices, or processes, are taken
+ALONE = 0.1  # share of a trace on one virtual device that does not scale with more devices
+WORTH = 0.98  # largest relative time for which more devices, or processes, are chosen
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ def groups(devices: Devices, share: Share) -> tuple[Devices, ...]:
 
 def predicted_steps(built: BuiltModel, devices: Devices) -> Steps:
     """The steps of a trace on some GPUs, with the fastest options that fit; infinite seconds if none do."""
-    from peergrid.predict.choice import ranked  # takes compilers along, which are slow to come
+    from peergrid.predict.choice import ranked  # imports compilers, which is slow
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
 
     asked = forecaster_here(built.problem, devices)
-    if asked is None:  # nothing is known of such devices: as if they shared a step evenly
+    if asked is None:  # no figures for such devices: assume that they share a step evenly
         return Steps(built.steps * 1e-3 / devices.count, 1)
     for one in ranked(asked, most=built.steps):
         if fits(one, asked.machine):

@@ -107,7 +107,7 @@ def _workers(work: Work[object], groups: Sequence[Devices]) -> Iterator[dict[Con
     finally:
         for connection, process in started.items():
             connection.close()
-            process.kill()  # where it has not ended: it hears no other signal
+            process.kill()  # if it has not ended; it ignores other signals
             process.join()
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from peergrid.errors import UsageError
 
 T = TypeVar("T")
-LARGEST = 1 << 1000  # integers beyond are no floating-point numbers
+LARGEST = 1 << 1000  # larger integers are no floating-point numbers
 
 
 def encode(value: Any) -> Any:

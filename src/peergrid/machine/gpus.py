@@ -167,7 +167,7 @@ def _copied(driver: Any, source: Any, target: Any, pattern: int) -> bool:
     call(driver, "cuMemsetD32", there, ~pattern & 0xFFFFFFFF, words)
     call(driver, "cuCtxSynchronize")
     call(driver, "cuCtxSetCurrent", source)
-    driver.cuCtxEnablePeerAccess(target, 0)  # "already enabled" is as good
+    driver.cuCtxEnablePeerAccess(target, 0)  # "already enabled" is no error
     here = call(driver, "cuMemAlloc", CHECKED)
     call(driver, "cuMemsetD32", here, pattern, words)
     call(driver, "cuMemcpyAsync", there, here, CHECKED, 0)

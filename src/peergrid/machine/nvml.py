@@ -31,7 +31,7 @@ ANCESTOR = {
 }
 SWITCH = 2
 NO_PERMISSION = 4
-# What is lost where NVML forbids a call, with arguments after the device that make it harmless to ask.
+# The fact that is missing if NVML forbids a call, with harmless arguments for that call after the device.
 ASKED = (
     ("NVLink lines", "nvmlDeviceGetNvLinkState", (0,)),
     ("CPU affinity", "nvmlDeviceGetCpuAffinity", (1,)),

@@ -50,7 +50,7 @@ def parse(text: str, folder: Path = Path()) -> Model:
             f"A model file is expected to be TOML, and cannot be read as that: {shown(str(error), 200)}; correct it."
         ) from None
     except ValueError as error:
-        if "integer string conversion" not in str(error):  # Python's own, about thousands of digits
+        if "integer string conversion" not in str(error):  # Python's error about thousands of digits
             raise
         raise UsageError(
             "A model file is expected to hold numbers that can be read, got one of thousands of digits; shorten it."
@@ -78,7 +78,7 @@ def _kind(table: Mapping[str, Any]) -> str:
 
 def _text(file: Path) -> str:
     try:
-        return read_plain(file, LARGEST).decode("utf-8-sig")  # editors may put a mark in front
+        return read_plain(file, LARGEST).decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError:
         raise UsageError("A model file is expected to be UTF-8 text, got other bytes; save it as UTF-8.") from None
     except OSError as error:

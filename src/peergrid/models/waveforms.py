@@ -18,7 +18,7 @@ from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule, show
 Doubles = NDArray[np.float64]
 
 LARGEST = 1 << 28  # bytes of a file of samples
-FINEST = 2_000_000  # times at which samples from a file are looked at for their spectrum
+FINEST = 2_000_000  # most times at which samples of a file are resampled for their spectrum
 SIGNIFICANT = 0.01
 """A frequency matters where the spectrum is above this share of its largest value (-40 dB)."""
 

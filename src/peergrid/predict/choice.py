@@ -22,17 +22,17 @@ from peergrid.schedule.ops import Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil.cost import minimal_bytes
 
-DEPTHS = 2  # numbers of steps per pass that are looked at, beside one
-PASSES = 4  # steps between exchanges that are looked at where more than one in a pass is not worth it
-BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # worth a look at the best depth of others alone
-SHARED: tuple[StrategyName, ...] = ("peer", "threads")  # by several devices: one does what it does under others
+DEPTHS = 2  # numbers of steps per pass to consider, besides one
+PASSES = 4  # steps between exchanges to consider if one step per pass is best
+BLOCKING: tuple[StrategyName, ...] = ("serial", "async", "threads")  # considered only at the best depth of the others
+SHARED: tuple[StrategyName, ...] = ("peer", "threads")  # for several devices; for one they equal others
 CANDIDATES = 4  # predicted fastest options, of which a trial takes the fastest
-VARIED = 2  # of the fastest arrangements, whose routes and orders are looked at: of later ones they decide nothing
-WORTH = 0.97  # of the time for which another route or order than the usual is taken: what a choice may lose
-SPLIT = 0.8  # the same for other boxes than slabs, whose forecasts no measurement was held against
-HOPELESS = 1.5  # times the best so far: a depth that cannot do better is not looked at
-CACHED = 4  # times the bytes of a cache: of more than that it holds too little to count
-EXPOSED = 0.1  # share of a step without computation, from which on other boxes are worth a look
+VARIED = 2  # of the fastest options, whose routes and orders are varied; for slower ones they decide nothing
+WORTH = 0.97  # relative time below which another route or order is chosen: the tolerated error of a choice
+SPLIT = 0.8  # the same for splits other than slabs, whose forecasts were not compared with measurements
+HOPELESS = 1.5  # relative to the best so far: a depth with a larger lower bound is skipped
+CACHED = 4  # relative to the bytes of a cache: of larger arrays it holds a negligible part
+EXPOSED = 0.1  # exposed communication from which on other splits are considered
 
 
 def ranked(
@@ -106,7 +106,7 @@ def _varied(forecaster: Forecaster, one: Forecast, orders: Sequence[Order]) -> F
         return one
     best = one
     routes = get_args(Route) if one.options.route is None else ()
-    for route in (name for name in routes if name != "host"):  # slower than both, wherever GPUs reach each other
+    for route in (name for name in routes if name != "host"):  # slower than both if GPUs access each other's memory
         best = min(best, *_forecast(forecaster, replace(one.options, route=route)), key=_seconds)
     best = best if _seconds(best) < WORTH * _seconds(one) else one
     ordered = [best, *(f for order in orders[1:] for f in _forecast(forecaster, replace(best.options, order=order)))]

@@ -51,7 +51,7 @@ def seconds_per_step(
     asked = forecaster_here(problem, devices, norm, split)
     if asked is None:
         return None
-    from peergrid.runtime.cuda.calls import launch_seconds  # takes a compiler along, which is slow to come
+    from peergrid.runtime.cuda.calls import launch_seconds  # imports a compiler, which is slow
 
     try:
         factor = launch_seconds(devices.ordinals, cache=default_cache() / "cubin") / LAUNCH

@@ -8,7 +8,7 @@ from peergrid.costs.families import FAMILIES, USUAL, Family, bandwidth
 from peergrid.costs.machine import Machine
 from peergrid.predict.launches import KernelWork
 
-POWER = 4.0  # of the mean by which what overlaps is put together: alike, memory and arithmetic get in each other's way
+POWER = 4.0  # exponent of the mean of overlapping times: similar ones of memory and arithmetic slow each other down
 
 
 class Duration(NamedTuple):

@@ -42,9 +42,7 @@ THREADS, BLOCKS = 2048, 32  # of a multiprocessor, at most
 BOUNDARY_REGISTERS, STRIP_REGISTERS, STREAM_REGISTERS, SINGLE_REGISTERS = 64, 100, 144, 48  # of a thread
 WARP = 32
 WARPS = 4  # of a boundary tile
-FILLED = (
-    0.5  # of the rows beside its own that a tile takes a full row's time for: its pipeline fills and runs dry there
-)
+FILLED = 0.5  # relative cost of the rows beyond its own, in which the pipeline of a tile fills and empties
 STRIP_COLUMNS = 2.0  # of a lane of a boundary strip
 BARRIER = 24  # instructions in the time of a block's barrier
 ROW, ROW_FIELD = 24, 6  # the same for each row that a lane streams, and for each field of it

@@ -35,7 +35,7 @@ from peergrid.schedule.ops import (
 )
 from peergrid.schedule.timeline import Span
 
-MESSAGES = 64  # of a port that are known: earlier ones are long over
+MESSAGES = 64  # of a port that are kept: earlier ones are over
 
 
 @dataclass(frozen=True, slots=True)

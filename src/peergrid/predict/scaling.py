@@ -20,11 +20,11 @@ from peergrid.schedule.layout import ROWS_PER_STEP
 from peergrid.schedule.ops import Compute
 from peergrid.stencil import Problem
 
-WHOLE = 8  # devices up to which a machine is simulated as it is
-WINDOW = 5  # devices that stand for more
+WHOLE = 8  # most devices that are simulated one by one
+WINDOW = 5  # devices that represent more
 MOST = MOST_GPUS
-DEPTHS = (1, 2, 4, 8)  # numbers of steps between exchanges that are compared on a chain
-HIDDEN = 1.02  # times as long as over links of a host: a network that adds no more is hidden
+DEPTHS = (1, 2, 4, 8)  # depths that are compared for a row of slabs
+HIDDEN = 1.02  # relative to links of a host: a network with a smaller factor is hidden
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from peergrid.schedule.ops import (
 from peergrid.schedule.passes.semaphores import is_semaphore
 from peergrid.schedule.timeline import Span
 
-FEW, MOST = 4, 24  # iterations: where pipelines of queues are long, many pass before they repeat
+FEW, MOST = 4, 24  # iterations: long pipelines of queues need many until they repeat
 SETTLED = 1e-3  # by how much two iterations may differ
 
 Item = tuple[int, tuple[Op, ...]]
@@ -131,7 +131,7 @@ def _ready(item: Item, waiting: dict[int, list[Item]], raised: set[object], sent
     number, ops = item
     here = all(waiting[host] and waiting[host][0][0] == number for host in hosts_of(ops[0]))
     first = ops[0]
-    if isinstance(first, SignalWait) and first.value:  # 0 is what an earlier iteration raised it to
+    if isinstance(first, SignalWait) and first.value:  # 0 is the value after an earlier iteration
         return here and (first.flag, first.value) in raised
     return here and all(sent[op.tag] > 0 for op in ops if isinstance(op, Receive))
 

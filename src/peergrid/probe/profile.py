@@ -98,7 +98,7 @@ def loads(text: str, name: str = "the profile") -> Profile:
         raise UsageError(
             f"'{name}' should be a profile in JSON, but is damaged at line {error.lineno}: measure it again."
         ) from error
-    except (RecursionError, ValueError) as error:  # nested or with integers beyond all reason
+    except (RecursionError, ValueError) as error:  # nested too deep, or with huge integers
         raise UsageError(f"'{name}' should be a profile in JSON, but is damaged: measure it again.") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(

@@ -67,7 +67,7 @@ def measure(
             found.append(item)
             reason = "as above" if item.status == "impossible" and item.reason in said else item.reason
             say(f"{item.name}: {item.status}{f': {reason}' if reason else ''} ({item.seconds:.1f} s)")
-        if len(found) == before:  # the worker died before its first word: do not start it for ever
+        if len(found) == before:  # the worker died before its first message: do not start it again and again
             found += _all(rest, "failed", NO_START)
     return tuple(found)
 

@@ -9,7 +9,7 @@ from peergrid.machine.units import count, digits, prefixed, quantity, scale
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.probe.profile import Profile
 
-MOST = 0.5  # of a median: what is less certain than that carries no conclusion
+MOST = 0.5  # of a median: less certain numbers allow no conclusion
 SHAPE: dict[str, Scalar] = {"blocks_per_multiprocessor": 1, "threads": 256}
 
 

@@ -34,7 +34,7 @@ def page(profile: Profile) -> str:
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<link rel="icon" href="data:,">'  # a browser asks for one otherwise, and the page would not be alone
+        '<link rel="icon" href="data:,">'  # else a browser requests one, and the page would not be self-contained
         f"<style>{STYLE}</style></head><body>{body}</body></html>\n"
     )
 

@@ -10,7 +10,7 @@ from typing import Literal
 from peergrid.errors import UsageError
 
 MOST_VIRTUAL = 1024
-ELSEWHERE = 1000  # from here on numbers stand for GPUs of other processes, which this one cannot address
+ELSEWHERE = 1000  # from here on numbers are GPUs of other processes
 
 
 @dataclass(frozen=True)

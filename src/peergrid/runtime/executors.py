@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from peergrid.runtime.cpu.executor import ThreadedExecutor
 
 KernelKind = Literal["compiled", "reference"]
-LONGEST = 2**31 - 2**20  # with ghost cells and what a tile reaches over the end
+LONGEST = 2**31 - 2**20  # with ghost cells and the part of a tile beyond the end
 
 
 def executor_of(
@@ -77,7 +77,7 @@ def check_size(devices: Devices, plan: Layout, ranks: Ranks | None = None) -> No
         )
     mine = range(plan.devices) if ranks is None else ranks.mine
     fields = sum(map(plan.memory, mine)) if devices.kind == "cpu" else 0
-    gathered = gathered_bytes(plan.problem) if ranks is None else 0  # several ranks have what they ask for
+    gathered = gathered_bytes(plan.problem) if ranks is None else 0  # several ranks have their requested options
     check_host_memory(fields + gathered, plan.problem.grid.box.size)
 
 

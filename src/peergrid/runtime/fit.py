@@ -12,7 +12,7 @@ from peergrid.stencil import Problem
 
 try:
     import resource
-except ImportError:  # not a Unix: there are no such limits
+except ImportError:  # no Unix: there are no such limits
     resource = None  # type: ignore[assignment]
 
 RESERVE = 0.9  # the share of free memory that a run may take
@@ -34,7 +34,7 @@ def _left_of_limits(group: Path) -> Iterator[int]:
     try:
         given, used = int((group / "memory.max").read_text()), int((group / "memory.current").read_text())
         counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        yield given - used + int(counts["inactive_file"])  # which gives way
+        yield given - used + int(counts["inactive_file"])  # which the system can free
     except (OSError, ValueError, KeyError):
         return  # no such group, or one without a limit
 

@@ -101,7 +101,7 @@ class Norms:
                     opened.sums[bands] = theirs.sums[bands]
                 for number, part in self._parts(cells, whole):
                     band = theirs.bands.get(number)
-                    if band is None:  # which devices of that process made whole among themselves
+                    if band is None:  # bands that the devices of that process completed
                         opened.sums[number] = theirs.sums[number]
                     else:
                         at = part.slices(band.box.lo)

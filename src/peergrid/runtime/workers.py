@@ -43,7 +43,7 @@ class _Line:
                 else:
                     future.set_result(found)
                     del found
-            del given, future, job, self.doing[thread]  # nothing is kept while it waits for the next
+            del given, future, job, self.doing[thread]  # keep no reference to a job while waiting for the next
 
     def end(self) -> None:
         """Pass over what is not begun and wait for the rest, though not for the thread that asks: the garbage collector

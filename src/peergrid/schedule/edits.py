@@ -26,7 +26,7 @@ from peergrid.schedule.ops import (
 )
 
 Ops = list[Op]
-TRIES = 100  # draws of an edit that ownership rules out or that changes nothing
+TRIES = 100  # attempts to draw an edit that is allowed and changes something
 
 
 def edited(schedule: Schedule, chance: Random, count: int = 1) -> tuple[str, Schedule]:
@@ -46,7 +46,7 @@ def _edit(schedule: Schedule, chance: Random) -> tuple[str, Schedule]:
         try:
             edit(ops, number, chance)
         except (UsageError, TypeError, AttributeError):
-            continue  # such an operation cannot be made, or has no such part
+            continue  # the operation is not allowed, or has no such field
         if tuple(ops) != schedule.ops:
             return f"{edit.__name__} {before}", replace(schedule, ops=tuple(ops))
     raise AssertionError("no edit changes this schedule")

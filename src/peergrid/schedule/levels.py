@@ -38,7 +38,7 @@ def stale_reads(order: Order, table: AccessTable, first: int, final: int, steps:
         level = placed.base + op.level
         if (levels[sets.reads] != level).any() or (levels[sets.previous] != level - 1).any():
             yield from _stale(table, levels, placed, level)
-            levels[sets.reads], levels[sets.previous] = level, level - 1  # one fault, not all that follow from it
+            levels[sets.reads], levels[sets.previous] = level, level - 1  # one fault, without those that follow from it
         levels[sets.writes] = level + op.steps if isinstance(op, Compute) else level
     if (levels[table.ends[final]] == steps).all():
         return

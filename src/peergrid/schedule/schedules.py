@@ -31,7 +31,7 @@ class Schedules:
                 stop = min(end, *(step - step % one.every + one.every for one in self._layout.problem.reductions))
                 times = (stop - step - 1) // whole.steps  # the rest ends where reductions are due
             elif step % every:
-                stop = min(end, step - step % every + every)  # from where on periods are alike
+                stop = min(end, step - step % every + every)  # from here on periods are equal
             else:
                 times = (end - step) // whole.steps
             rest = stop - step - times * whole.steps

@@ -47,7 +47,7 @@ from peergrid.schedule.verify import objections
 from peergrid.stencil import write_box
 
 REACH = 2  # devices of a window on each way from the middle, as exchanges connect them
-MANY = 24  # devices from which on windows are worth looking for
+MANY = 24  # least number of devices for proofs by windows
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import FIELD
 from peergrid.sparse.sliced import NONE, SLICE, SlicedMatrix
 
-PLACE = np.uint64  # of whole numbers that cannot be negative, which need no look whether they are
+PLACE = np.uint64  # unsigned, so that indices need no test for negative values
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from peergrid.spins.rule import energy, first_words, thresholds
 
 Exchange = Literal["copy", "store", "nccl"]
 MOST, LINE_BYTES = 16, 128
-BUDGET = 2_000_000_000  # nanoseconds after which a GPU waits no longer for another
+BUDGET = 2_000_000_000  # nanoseconds after which a wait of a GPU for another fails
 RELAXATION = np.dtype(
     [
         ("neighbours", "<u8", 2),

@@ -95,7 +95,7 @@ def _power(kind: Format, x: Expr, y: Expr) -> Expr:
     """x^y as `pow` of C, except that zeros have no sign and powers of -inf that are not whole are NaN."""
     if y is Const(0.5):
         return sqrt(x)
-    size, far = abs(x), 2.0 ** (kind.fraction + 12)  # such powers of all but 1 are 0 or infinite
+    size, far = abs(x), 2.0 ** (kind.fraction + 12)  # such powers of numbers other than 1 are 0 or infinite
     regular = (size > 0) & (size < inf)
     upper, lower = _logarithm(kind, where(regular, size, 1.0), _exact_tail)
     times = maximum(minimum(y, far), -far)
@@ -121,7 +121,7 @@ def _power_of_e(kind: Format, x: Pair) -> Expr:
     lower = x[1] if x[1] is ZERO else where(equal(upper, x[0]), x[1], 0.0)
     times, (rest, small) = _without_ln_2(kind, (upper, lower))
     value = 1 + (rest + (small + rest * rest * _exp_series(kind, rest)))
-    first = _rounded(kind, times * 0.5)  # in two steps: one alone may be no number
+    first = _rounded(kind, times * 0.5)  # in two steps, as one factor alone may overflow
     return value * Unary("power_of_two", first) * Unary("power_of_two", times - first)
 
 

@@ -12,7 +12,7 @@ from peergrid.stencil.expr import Expr, ordered
 from peergrid.stencil.problem import Problem
 from peergrid.stencil.remember import remembered
 
-MOST, PARTS = 1 << 24, 16  # cells of first values that are looked at together at most, and parts at least
+MOST, PARTS = 1 << 24, 16  # most cells of first values in a part, and least number of parts
 
 
 @remembered()

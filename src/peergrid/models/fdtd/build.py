@@ -85,13 +85,13 @@ class Built:
 
     def picture(self, path: Path) -> None:
         """Draw the materials, sources, receivers and absorbers."""
-        from peergrid.models.fdtd.pictures import picture_model  # takes matplotlib along, which is slow to come
+        from peergrid.models.fdtd.pictures import picture_model  # imports matplotlib, which is slow
 
         picture_model(path, self)
 
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
         """Traces side by side in `results.h5` as gprMax merges them, and a section for each receiver."""
-        from peergrid.models.fdtd.gallery import draw_sections  # takes matplotlib along, which is slow to come
+        from peergrid.models.fdtd.gallery import draw_sections  # imports matplotlib, which is slow
         from peergrid.models.fdtd.results import write_survey
 
         results = folder / "results.h5"
@@ -115,7 +115,7 @@ class Built:
         write_results(results, self, outcome.traces, outcome.fields, outcome.about)
         if not outcome.pictures or (not self.model.output.pictures and self.model.output.animation == "none"):
             return (results,)
-        from peergrid.models.fdtd.gallery import draw_all  # takes matplotlib along, which is slow to come
+        from peergrid.models.fdtd.gallery import draw_all  # imports matplotlib, which is slow
 
         return results, *draw_all(folder, self, outcome.traces, outcome.snapshots)
 

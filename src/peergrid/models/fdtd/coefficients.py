@@ -13,7 +13,7 @@ from peergrid.models.fdtd.constants import EPSILON_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd.materials import CONDUCTOR, VACUUM, CellMap, Doubles, Geometry, Material
 
 Coefficient = Field | float
-ROWS = 64  # of nodes at once: what is worked out on the way stays in the cache
+ROWS = 64  # of nodes at once, so that intermediate results stay in the cache
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from peergrid.models.model import Memory
 COMPONENTS = 3
 ARRAYS = 8  # two slots of three fields and two coefficients: the least that any such model needs on GPUs
 CELL = 2  # bytes of the material of a cell
-COUNTING = 8  # bytes a cell where materials are counted, which the map of cells is widened for
+COUNTING = 8  # bytes of a cell while materials are counted, with a wider integer type
 WAITING = 6  # snapshots between the run and the disk at most, with the one that is taken and the one that is written
 DRAWN = 5  # copies of a snapshot that drawing it makes
 PIXEL = 136  # bytes of each pixel of a map while it is drawn, of at most so many along each axis:
 LARGEST = 1600
-LIBRARIES = 88 << 20  # what compiled kernels and what is loaded in the course of a run take
+LIBRARIES = 88 << 20  # bytes of compiled kernels and of libraries loaded during a run
 GHOSTS = 1.05  # fields with what devices have twice
-SAMPLES = 32  # bytes of a source for each step while it is worked out; of a plane wave twice as many
+SAMPLES = 32  # bytes of a source for each step while it is computed; twice as many for a plane wave
 
 
 def memory(model: RadarModel, *, computing: bool, writing: bool) -> Memory:

@@ -124,7 +124,7 @@ def _write_receiver(group: h5py.Group, built: Built, recorder: ModelReceiver, tr
     for component, name in recorder.traces.items():
         group[component] = from_rest(traces[name], built.units[component])
         attach(group[component], ["time"], UNIT_NAMES[component])
-    if set(recorder.traces) == set(UNIT_NAMES):  # tools that show all six components find the others zero, as they are
+    if set(recorder.traces) == set(UNIT_NAMES):  # tools that show all six components find zeros for the others
         for absent in ("Ex", "Ey", "Hz"):
             group[absent] = np.zeros_like(group["Ez"])
 

@@ -17,7 +17,7 @@ from peergrid.files import check_plain, reason
 from peergrid.io.hdf5 import UNREADABLE, own_dataset
 
 LARGEST = 1 << 40  # bytes of a file
-SMALL = 1 << 20  # values that are read whatever the grid has: where they lie is said better then
+SMALL = 1 << 20  # values that are read for any grid, as later checks have better messages
 
 Voxels = NDArray[np.integer[Any]]
 

@@ -36,7 +36,7 @@ from peergrid.models.wave.scheme import Frame
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Stage, Update
 
-ECHO = 1e-4  # what a layer is to let through of a wave that meets it head on, there and back
+ECHO = 1e-4  # the share of a wave at normal incidence that returns through a layer
 SLOWEST = 0.05  # α over the largest σ
 Numbers = tuple[Field, Field]
 Coefficient = Field | float

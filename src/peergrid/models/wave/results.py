@@ -88,7 +88,7 @@ class BuiltWaves:
             written.append(folder / "gathers.segy")
             write_segy(written[-1], gathers)
         if self.model.output.picture and len(traces) > 1:
-            from peergrid.models.wave.picture import picture_survey  # takes matplotlib along
+            from peergrid.models.wave.picture import picture_survey  # imports matplotlib
 
             written.append(folder / "section.png")
             picture_survey(written[-1], traces, gathers, self.model.title)
@@ -103,7 +103,7 @@ class BuiltWaves:
             written.append(folder / "gather.segy")
             write_segy(written[-1], [gather])
         if outcome.pictures and self.model.output.picture and len(gather.traces):
-            from peergrid.models.wave.picture import picture_gather  # takes matplotlib along
+            from peergrid.models.wave.picture import picture_gather  # imports matplotlib
 
             written.append(folder / "gather.png")
             picture_gather(written[-1], gather, self.model.title)

@@ -18,8 +18,8 @@ from peergrid.models.waveforms import Doubles
 
 Absorber = Literal["sponge", "cpml"]
 TimeOrder = Literal[2, 4]
-ECHO = 1e-2  # what a sponge is to let through of a wave that meets it head on, there and back
-TILTED_ECHO = 3e-2  # the same of layers that match in media with tilted axes
+ECHO = 1e-2  # the share of a wave at normal incidence that returns through a sponge
+TILTED_ECHO = 3e-2  # the same for perfectly matched layers around tilted axes
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
     for threads in counts(min(len(cpus), 64))[1:]:
         for kind, barrier in kinds.items():
             if kind == "python" and threads > MOST_PYTHON:
-                continue  # the interpreter lock makes it milliseconds, and the point is clear before
+                continue  # with the interpreter lock it takes milliseconds, and fewer threads show that already
             samples = bench.choose(9, 25)
             crews = [rotated(cpus, at, samples)[:threads] for at in range(samples)]
             rounds = rounds_in(bench.choose(2, 4) / 100, FEW, barrier(FEW, crews[0]), 500_000)

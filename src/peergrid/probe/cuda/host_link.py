@@ -61,7 +61,7 @@ def _pageable(bench: Bench, sizes: Sequence[int]) -> Iterator[Measurement]:
     with devices.scope() as scope:
         there = scope.memory(0, LARGEST)
         for _ in range(bench.choose(7, 15)):
-            here = np.ones(LARGEST, np.uint8)  # each sample its own pages: where they lie is a matter of luck
+            here = np.ones(LARGEST, np.uint8)  # each sample has its own pages, as their placement varies
             for size in sizes:
                 for direction, name in {"to device": "cuMemcpyHtoD", "to host": "cuMemcpyDtoH"}.items():
                     pair = (there, here.ctypes.data) if direction == "to device" else (here.ctypes.data, there)

@@ -23,7 +23,7 @@ MANY, ONE = 33, 1
 FIVE = 5
 NODES = 50
 STREAMS = 5  # samples take them one after another: the first one of a process is faster than the others
-FLOOR, NULL_FLOOR = 0.15, 0.25  # processes on one machine differ so much, for no reason that they could see
+FLOOR, NULL_FLOOR = 0.15, 0.25  # processes on one machine differ by so much for no visible reason
 PLACES = 25  # processors, each with the next stream
 PAIRS = {"overhead": 9, "null": 25}  # a sample is the median of so many pairs: the host's clock jumps
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-LARGE = 192 << 20  # bytes of an array that no cache holds
-SMALL = 8 << 20  # the least that is worth the start of threads
+LARGE = 192 << 20  # bytes of an array that exceeds every cache
+SMALL = 8 << 20  # the least bytes for which threads are worth their start
 
 
 def copy_bandwidth(threads: int, moved: int = 2 * LARGE, samples: int = 3) -> float:

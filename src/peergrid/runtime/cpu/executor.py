@@ -58,13 +58,13 @@ from peergrid.stencil.reduction import Series
 if TYPE_CHECKING:
     from peergrid.runtime.cpu.kernel import CpuKernel
 
-AHEAD = 4096  # operations issued before the hosts wait for the queues: what is issued takes memory
+AHEAD = 4096  # operations issued before the hosts wait for the queues, as they take memory
 
 Job = Callable[[], Position | None]
 """Work of a queue; a wait gives the place of the operation that let it go."""
 
 
-CROWD = 8  # virtual devices for each processor, beyond which a run says so
+CROWD = 8  # virtual devices per processor beyond which a run notes it
 
 
 class ThreadedExecutor:
@@ -146,7 +146,7 @@ class ThreadedExecutor:
                 programs.setdefault(host, []).append((number, op))
         barriers = {op.hosts: Barrier(len(op.hosts)) for op in schedule.ops if isinstance(op, HostBarrier)}
         first = self._recorder.begin(schedule, times)
-        self._waits.progress()  # whatever the caller did since the last steps
+        self._waits.progress()  # the caller may have changed fields since the last steps
         self._signals.clear()
         hosts = [
             threading.Thread(target=self._host, args=(host, ops, schedule, times, step, first, barriers), daemon=True)
@@ -221,7 +221,7 @@ class ThreadedExecutor:
         for inbox in self._inboxes.values():
             inbox.put(None)
         for worker in self._workers:
-            if worker is not threading.current_thread():  # which the garbage collector may have chosen to close from
+            if worker is not threading.current_thread():  # from which the garbage collector may call close
                 worker.join()
         self._inboxes.clear()
         self._workers.clear()

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from peergrid.errors import DeviceFault
 from peergrid.schedule.ops import Flag, Op, SignalWait, describe
 
-SOON = 3e-4  # seconds for which a thread asks without a pause
-PAUSE = 2e-5  # seconds between two questions then
+SOON = 3e-4  # seconds for which a thread polls without pauses
+PAUSE = 2e-5  # seconds between two polls then
 SHARE, LONG = 0.25, 1e-3  # while others compute: a share of the time waited so far, and seconds at most
 TICK = 0.05  # seconds between two looks at the abort flag and the clock
 

@@ -36,7 +36,7 @@ from peergrid.schedule.unroll import Placed, unroll
 Act = Callable[[Touching, int], None]
 """Carries out an operation; the number is the time level at which its iteration starts."""
 
-BURST = 4  # at most so many operations of one actor in a row
+BURST = 4  # most consecutive operations of one actor
 
 
 def interleave(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Log:

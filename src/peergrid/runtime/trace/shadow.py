@@ -84,5 +84,5 @@ class ShadowMemory:
         wrong = cells[self.levels[cells] != level]
         if len(wrong):
             what = f"{self.map.name(int(wrong[0]))} at level {level}, finds {self.levels[wrong[0]]}"
-            self.levels[wrong] = level  # one fault, not all that follow from it
+            self.levels[wrong] = level  # one fault, without those that follow from it
             yield Fault("stale read", f"Stale read: {placed} needs {what}.", (placed.op,))
