@@ -116,7 +116,7 @@ def at(source: tuple[float, ...], receiver: tuple[float, ...]) -> Trace:
 
 def test_the_axis_of_a_section() -> None:
     along = [at((x, 1.0), (x + 1.0, 1.0)) for x in (2.0, 3.0)]
-    assert distances(along) == ("x in the middle (m)", (2.5, 3.5))
+    assert distances(along) == ("x of the midpoint (m)", (2.5, 3.5))
     slanted = [at((x, x), (x, x)) for x in (0.0, 3.0, 6.0)]
     assert distances(slanted) == ("distance along the survey (m)", pytest.approx((0.0, 18**0.5, 72**0.5)))
     apart = [at((2.0 - x, 1.0), (3.0 + x, 1.0)) for x in (0.0, 1.0)]

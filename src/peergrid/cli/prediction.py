@@ -197,7 +197,7 @@ def text(found: Prediction) -> str:
         "grid": f"{' × '.join(map(str, found.shape))} = {found.cells:,} cells, {found.dtype}",
         "steps": f"{found.steps:,}",
         "machine": f"{found.machine}, {found.devices}{'' if found.measured else ' (from data sheets, not measured)'}",
-        "fits": f"{'yes' if found.fits else 'no'}, {found.gpus_needed} of these GPUs have the memory",
+        "fits": f"{'yes' if found.fits else 'no'}; the run needs at least {found.gpus_needed} of these GPUs",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one GPU",
         "time": f"{found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, predicted",
         "choice": found.why,

@@ -183,7 +183,7 @@ def distances(found: Sequence[Trace], receiver: int = 0) -> tuple[str, tuple[flo
     if way[-1] > 0.1 * (max(apart) - min(apart)):
         moving = [axis for axis in range(len(middles[0])) if len({one[axis] for one in middles}) > 1]
         if len(moving) == 1:
-            return f"{'xyz'[moving[0]]} in the middle (m)", tuple(one[moving[0]] for one in middles)
+            return f"{'xyz'[moving[0]]} of the midpoint (m)", tuple(one[moving[0]] for one in middles)
         return "distance along the survey (m)", tuple(way)
     return "distance of source and receiver (m)", tuple(apart)
 

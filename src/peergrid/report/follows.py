@@ -42,7 +42,10 @@ def _host(profile: Profile) -> str:
     )
     if flag is None:
         return first + " The cost of a flag between threads was not measured, so small steps cannot be predicted."
-    return first + f" A flag takes {_show(flag)} from thread to thread: a step of less than some tens of these is lost."
+    return (
+        first
+        + f" A flag takes {_show(flag)} from thread to thread: it dominates steps shorter than some tens of these."
+    )
 
 
 def _links(profile: Profile) -> str:

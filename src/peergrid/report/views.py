@@ -133,7 +133,7 @@ VIEWS: tuple[View, ...] = (
     Table("independent_efficiency", "Time of one GPU over that of several with independent kernels"),
     Answer("warp_blocks", "Does the barrier block all threads of the warp?"),
     Matrix("warp_timer", ("kind", "moment"), "thread", "Clock of each thread at the barrier (figure 18)"),
-    Answer("partial_group_hangs", "Does a barrier that a part never reaches wait for ever?"),
+    Answer("partial_group_hangs", "Does a barrier that a part never reaches wait forever?"),
     Table("add_latency", "One addition"),
     Table("add_deviation", "Standard deviation by equation 8"),
     Table("clock_rate", "Clock of the multiprocessors"),

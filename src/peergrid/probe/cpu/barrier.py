@@ -62,8 +62,8 @@ PROBE = Probe(
     title="Cost of a barrier between 2 to n threads",
     unit="s",
     method=(
-        "Pinned threads meet many times at a spinning barrier (one counter, one generation word, no interpreter "
-        "lock) and at Python's; by the clock of the first thread around many barriers, after twenty that warm up. "
+        "Pinned threads pass a spinning barrier many times (one counter, one generation word, no interpreter "
+        "lock), then Python's; by the clock of the first thread around many barriers, after twenty that warm up. "
         "Each sample begins with another processor."
     ),
     run=run,

@@ -45,7 +45,7 @@ PROBE = Probe(
     title="Latency of a flag from one thread to another, one way",
     unit="s",
     method=(
-        "Two pinned threads without the interpreter lock raise and await each other's word, each on its own "
+        "Two pinned threads without the interpreter lock set and await each other's flag, each on its own "
         "cache line. Half of a round trip, by the clock of the first thread around many of them, after twenty that "
         "warm up. Each sample is on another pair of processors: next to each other in their numbers, or half of all "
         "apart."

@@ -96,7 +96,7 @@ def _stores(bench: Bench, scope: Scope, writer: int, fenced: int) -> tuple[int, 
     write(scope.stream(writer), BLOCKS, WIDE, u64(data), u64(flags), u64(acks), *common, u64(faults[writer]))
     for device, fault in faults.items():
         devices.wait(device)
-        sound(devices, device, fault, "the game of data and flags")
+        sound(devices, device, fault, "the exchange of data and flags")
     return int(devices.read(reader, stale, 1)[0]), rounds * BLOCKS * WIDE
 
 

@@ -92,7 +92,8 @@ PROBE = Probe(
     title="Does a warp barrier block all threads, when each arrives and leaves, and does a partial group hang?",
     unit="",
     method=(
-        "Every lane meets the barrier in a branch of its own and records the clock before and after; it blocks if the "
+        "Every lane reaches the barrier in a branch of its own and records the clock before and after; it "
+        "blocks if the "
         "last arrival is before the first departure. Partial groups: a part of a warp, block, grid or set of GPUs "
         "leaves before the barrier, on several GPUs one block of the last GPU; waits on memory carry a budget of "
         "20 million cycles, which catches the hang."
