@@ -35,8 +35,8 @@ the next call for the same memory."""
 class _Open:
     """A reduction at one step that still lacks cells.
 
-    found: the results of leaves, shape (rows, leaves of a row); pieces: the values of leaves that several own, by their
-    number in a row; boxes: the cells that were added.
+    found: the results of leaves, shape (rows, leaves of a row); pieces: the values of leaves that several devices own,
+    by their number in a row; boxes: the cells that were added.
     """
 
     found: Doubles

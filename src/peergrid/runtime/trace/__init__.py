@@ -1,1 +1,1 @@
-"""Records of runs as they happened, and their check against the mathematics."""
+"""Records of runs, and a checker of them that is independent of the static proof."""

@@ -1,4 +1,4 @@
-"""Memory as a trace sees it: for every cell who wrote it last and when, who read it when, and its time level."""
+"""The memory of a trace: the numbering of all cells, for their last writers, readers and time levels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sets = list[tuple[Where, CellSet]]
 
 
 def read_sets(layout: Layout, op: Touching) -> Sets:
-    """The cells that an operation reads at the level that it names."""
+    """The cells that an operation reads at its level."""
     if isinstance(op, Reduce):
         return _reduced(layout.problem, op, previous=False)
     if isinstance(op, Receive):
@@ -38,7 +38,7 @@ def read_sets(layout: Layout, op: Touching) -> Sets:
 
 
 def previous_sets(layout: Layout, op: Touching) -> Sets:
-    """The cells that an operation reads as they were a step before the level that it names."""
+    """The cells that an operation reads one step before its level."""
     return _reduced(layout.problem, op, previous=True) if isinstance(op, Reduce) else []
 
 
@@ -53,7 +53,7 @@ def write_sets(layout: Layout, op: Touching) -> Sets:
 
 
 class CellMap:
-    """All cells of all places in one numbering, as coarse as the sets of cells that occur allow."""
+    """A numbering of all cells of all buffers; cells that no set separates have one number."""
 
     def __init__(self, sets: Iterable[tuple[Where, CellSet]]) -> None:
         cuts: dict[Where, list[set[int]]] = {}
@@ -79,7 +79,7 @@ class CellMap:
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
     def name(self, number: int) -> str:
-        """A cell in words: its field, slot, device and the box it stands for."""
+        """A cell in words: its field, slot and device, and the box that it represents."""
         where = max((w for w, first in self._first.items() if first <= number), key=self._first.__getitem__)
         lines = self._cuts[where]
         index = np.unravel_index(number - self._first[where], [len(line) - 1 for line in lines])
@@ -103,7 +103,7 @@ class CellMap:
 
 
 def outside(layout: Layout, sets: Sets) -> str | None:
-    """The first set that reaches beyond a device's memory, in words."""
+    """The first set with cells outside a device's memory, in words."""
     for (device, name, slot), cells in sets:
         if not 0 <= device < layout.devices or slot not in (0, 1):
             return f"slot {slot} of device {device}, which does not exist"
@@ -115,7 +115,7 @@ def outside(layout: Layout, sets: Sets) -> str | None:
 
 
 def _at_other_ends(layout: Layout, cells: CellSet) -> Iterator[CellSet]:
-    """The cells, those beyond periodic edges of axes that no device splits at the other end."""
+    """The cells, with those beyond periodic edges of axes that are not split moved to the other end."""
     grid, parts = layout.problem.grid, layout.partition.parts
     whole = [axis for axis in range(grid.ndim) if grid.periodic[axis] and parts[axis] == 1]
     for box in cells.boxes():

@@ -1,7 +1,7 @@
-"""Exactly which cells a computation reads, from the offsets in its expressions: stage by stage, cell by cell.
+"""The exact cells that a computation reads, from the offsets in its expressions: stage by stage, cell by cell.
 
-Nothing here knows of footprints or of what a schedule declares. Cells are kept as masks over a window around the box;
-the method is to ask, from the last stage back to the first: which cells must have been known before it?
+It uses neither footprints nor the declared accesses of a schedule. Cells are masks over a window around the box; from
+the last stage back to the first, the method finds the cells that must be known before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class CellSet:
-    """A set of cells as a coarse mask: between two cuts of an axis all cells are alike."""
+    """A set of cells as a coarse mask: cells between two cuts of an axis are all in it or all outside."""
 
     cuts: tuple[tuple[int, ...], ...]
     mask: Mask
@@ -61,7 +61,7 @@ def cells_read(problem: Problem, box: Box, steps: int) -> Mapping[str, CellSet]:
 
 
 def cells_reduced(problem: Problem, reduction: Reduction, alias: str, box: Box) -> CellSet | None:
-    """The cells of a field of the reduction's expression that decide what becomes of a box, if there are any."""
+    """The cells of a field of the reduction's expression that determine its result on a box, if there are any."""
     cells = box & reduction.box
     offsets = [read.offset for read in reduction.reads if read.field == alias]
     if cells.empty or not offsets:
@@ -81,13 +81,15 @@ def cells_written(problem: Problem, box: Box) -> Mapping[str, CellSet]:
 
 
 def exact_reads(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, ...]:
-    """As `cells_read`, for one field, as boxes: what the static proof takes in place of the declared reads."""
+    """As `cells_read`, for one field, as boxes, for the static proof in place of the declared reads."""
     found = cells_read(problem, box, steps).get(name)
     return () if found is None else found.boxes()
 
 
 def _before(grid: Grid, stage: Stage, need: Mapping[str, Mask], window: Box) -> dict[str, Mask]:
-    """The cells that must be known before a stage: those it leaves alone, and those it reads for the others."""
+    """The cells that must be known before a stage: those that it does not change, and those that it reads for the
+    others.
+    """
     before = {name: mask.copy() for name, mask in need.items()}
     for target in stage.targets:
         kept = before[target]
@@ -131,7 +133,7 @@ def _fold(grid: Grid, axis: int, line: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _window(problem: Problem, box: Box, steps: int) -> Box:
-    """A box large enough for every cell that could matter."""
+    """A box large enough for every cell that may be read."""
     reach = [0] * problem.grid.ndim
     for stage in problem.stages:
         far = [read.offset for update in stage.updates for read in update.reads]

@@ -1,4 +1,4 @@
-"""The count of each cell in each reduction of a schedule: once at the levels where it is due, else never."""
+"""The check that each cell is counted once in each due reduction of a schedule, and never in others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A run without devices: one legal order after another, drawn from a seed, with its trace.
+"""A run without devices, in random legal orders drawn from a seed, with its trace.
 
 Hosts and queues advance in random order. Vector clocks find a race in any legal order, so that one draw is enough to
-judge a schedule; other seeds show other orders to whoever computes along (`act`).
+judge a schedule; other seeds give other orders, for callers that compute along (`act`).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ BURST = 4  # most consecutive operations of one actor
 
 
 def interleave(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Log:
-    """The trace of carrying out the iterations in a random legal order; it ends early where everybody waits."""
+    """The trace of carrying out the iterations in a random legal order; it ends early in a deadlock."""
     return Log(list(iterations), list(entries(iterations, seed, act)))
 
 
 def entries(iterations: Sequence[Schedule], seed: int = 0, act: Act | None = None) -> Iterator[Entry | Begin]:
-    """The same, entry by entry, carried out only as far as somebody asks."""
+    """The same, entry by entry, executed lazily."""
     machine = _Machine(iterations, act)
     rng = Random(seed)
     awake = machine.awake
@@ -95,7 +95,7 @@ class _Machine:
         self.awake: list[Actor] = list(self.lines)
 
     def step(self, actor: Actor) -> bool:
-        """Let a host or queue do one thing; whether it could. Who could not sleeps until what it waits for happens."""
+        """Let a host or queue do one step; returns whether it could. If not, it sleeps until the awaited event."""
         if not self.lines[actor]:
             if isinstance(actor, Queue):
                 self._sleep(actor, actor)
@@ -141,7 +141,7 @@ class _Machine:
             self._wake(op.flag)
 
     def _finish(self, actor: Actor, placed: Placed, position: Position) -> bool:
-        """End an operation if what it waits for has happened."""
+        """End an operation if the awaited event has happened."""
         op, saw = placed.op, None
         if isinstance(op, Wait | Sync):
             bound = self.bound[position]

@@ -63,7 +63,7 @@ def replayed_by_window(
 
 
 class Checkers:
-    """Both checkers, with all they know of the operations of some schedules: many programs share most of them."""
+    """Both checkers, with the data of the operations of some schedules, as many programs share most of them."""
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule]) -> None:
         self.layout, self._schedules = layout, tuple(schedules)
@@ -74,7 +74,7 @@ class Checkers:
         return proof.objections(iterations, self._table)
 
     def used(self, iterations: tuple[Schedule, ...]) -> Iterator[Fault]:
-        """The same, counting the cells that are used in place of those that are declared."""
+        """The same, with the cells that are used in place of the declared ones."""
         return proof.objections(iterations, self._used)
 
     def replayed(self, iterations: tuple[Schedule, ...], seed: int = 0) -> Iterator[Fault]:
@@ -89,7 +89,7 @@ class Checkers:
 def judge(
     layout: Layout, original: Schedule, mutant: Mutant, seed: int = 0, checkers: Checkers | None = None
 ) -> Verdict:
-    """Let both checkers look at a mutant, each until it finds a fault; checkers: some that know its operations."""
+    """Check a mutant with both checkers, each until its first fault; checkers: with data of its operations."""
     iterations = program(layout, mutant.schedule)
     both = Checkers(layout, iterations) if checkers is None else checkers
     static, traced = next(both.proved(iterations), None), next(both.replayed(iterations, seed), None)
@@ -118,7 +118,9 @@ AccessId = tuple[int, int]
 
 
 def _ordered(schedule: Schedule) -> Mapping[AccessId, tuple[int, ...]]:
-    """For each such operation of two iterations, how many of each queue are over before it begins."""
+    """For each such operation of two iterations, the number of operations of each queue that are over before it
+    begins.
+    """
     order = happens_before(unroll((schedule, schedule))).accessing
     numbers = [number for number, op in enumerate(schedule.ops) if isinstance(op, Touching)]
     rank = {number: i for i, number in enumerate(numbers)}

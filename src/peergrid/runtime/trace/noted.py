@@ -1,8 +1,8 @@
-"""A log from the notes of queues alone, which hosts did not write: what those did follows from their programs.
+"""A log from the notes of queues alone; the entries of hosts follow from their programs.
 
-A queue notes when it begins and ends an operation, all in one order. An operation is issued before its queue begins it,
-and whatever comes before it in its host's program has happened by then: that much stands in the log, no sooner than it
-has to.
+Queues note the beginnings and ends of their operations in one order. An operation is issued before its queue begins it,
+and earlier operations of its host's program have happened by then: these entries are added to the log as late as
+possible.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def completed(iterations: Sequence[Schedule], noted: Iterable[Entry]) -> Log:
 
 
 class _Hosts:
-    """The rest of each host's program, and the log so far; bound: the records that waits are bound to."""
+    """The rest of each host's program, and the log so far; bound: the records to which waits are bound."""
 
     def __init__(self, iterations: Sequence[Schedule]) -> None:
         self.log = Log(list(iterations), [Begin(0)])
@@ -43,13 +43,13 @@ class _Hosts:
                 self._left.setdefault(host, deque()).append(placed)
 
     def until(self, position: Position) -> None:
-        """An operation is issued, and all that its host does before."""
+        """Add the issue of an operation, and all earlier entries of its host."""
         host = self._host_of[position]
         while position not in self._issued and self._left[host]:
             self._advance(host)
 
     def end(self) -> None:
-        """All that is left."""
+        """Add all remaining entries."""
         for host, left in self._left.items():
             while left:
                 self._advance(host)

@@ -23,12 +23,14 @@ Kind = Literal["issue", "start", "finish"]
 class Recorder(Protocol):
     """Callbacks of an executor; each may be called from any thread.
 
-    The calls bracket what they note: `start` comes before anything the operation does can be seen by others, `finish`
-    after everything it waited for has happened and before anybody is told that it is done.
+    The calls enclose the operation: `start` comes before any effect of the operation is visible to others, `finish`
+    after everything that it awaited has happened and before others see its end.
     """
 
     def begin(self, schedule: Schedule, times: int) -> int:
-        """A schedule is carried out `times` times after everything before it; the number of its first iteration."""
+        """A schedule is executed `times` times after everything before it; returns the number of its first
+        iteration.
+        """
 
     def issue(self, host: int, position: Position) -> None:
         """A host hands an operation to its queues (not called for Sync and HostBarrier)."""
@@ -39,7 +41,7 @@ class Recorder(Protocol):
     def finish(self, actor: Actor, position: Position, saw: Position | None = None) -> None:
         """The operation ends; at a barrier: the actor leaves.
 
-        saw: for Wait and Sync with an event, the position of the Record that let it go, None if the event was never
+        saw: for Wait and Sync with an event, the position of the Record that released it, None if the event was never
         recorded; for SignalWait, the position of the SignalOp whose value it found.
         """
 
@@ -54,7 +56,7 @@ class Entry(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """From this iteration on a new call of `execute`: all that went before is done."""
+    """The first iteration of a call of `execute`: everything before it is done."""
 
     iteration: int
 
@@ -84,7 +86,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The log of a recorded run, and what is wrong with it before anybody looks at memory."""
+    """The log of a recorded run, and its faults that do not concern memory."""
 
     log: Log
     faults: tuple[Fault, ...] = ()

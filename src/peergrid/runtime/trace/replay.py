@@ -1,11 +1,11 @@
-"""The second opinion: a recorded trace, replayed with vector clocks over the cells that really matter.
+"""The second checker: a recorded trace, replayed with vector clocks over the cells that are really used.
 
-Independent of the static proof: it knows nothing of happens-before graphs, footprints or declared reads. What was
-ordered is taken from what the trace says happened (Lamport's happened-before, kept as one counter for each host and
-queue); what is read follows from the offsets in the stencils (`cells`).
+It is independent of the static proof: it uses no happens-before graphs, footprints or declared reads. The order follows
+from the events of the trace (Lamport's happened-before, with one counter for each host and queue), the reads from the
+offsets in the stencils (`cells`).
 
-Only what is guaranteed counts as order. A SignalWait that happened to see a later signal is joined with the first one
-that would have let it go, and two hosts that happened to be quick or slow enough are not ordered by that.
+Only guaranteed orders count. A SignalWait that saw a later signal is joined with the first one that would have released
+it, and two hosts are not ordered by their speed.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def check_trace(layout: Layout, log: Log) -> tuple[Fault, ...]:
 
 
 def check_recorded(layout: Layout, recorded: Recorded) -> tuple[Fault, ...]:
-    """The same of a recorded run."""
+    """The same for a recorded run."""
     return (*recorded.faults, *check_trace(layout, recorded.log))
 
 
 def objections(iterations: Sequence[Schedule], entries: Iterable[Entry | Begin], usage: Usage) -> Iterator[Fault]:
-    """The same of the entries of a log, one by one; the usage covers all operations and perhaps others."""
+    """The same for the entries of a log, one by one; the usage covers all operations and perhaps others."""
     replay = _Replay(usage, iterations)
     yield from usage.out_of_bounds(replay.placed.values())
     yield from chain.from_iterable(
@@ -89,7 +89,7 @@ class _Uses:
 
 
 class _Replay:
-    """Clocks of all hosts and queues, and what is known about events, flags and barriers."""
+    """Clocks of all hosts and queues, and the state of events, flags and barriers."""
 
     def __init__(self, usage: Usage, iterations: Sequence[Schedule]) -> None:
         self.placed = {(p.iteration, p.number): p for p in unroll(iterations)}
@@ -109,11 +109,11 @@ class _Replay:
         self.faults: list[Fault] = []
 
     def join_all(self) -> None:
-        """Everything so far is over."""
+        """Join all actors: everything so far is over."""
         self.clocks[:] = self.clocks.max(axis=0, initial=0)
 
     def follow(self, entry: Entry) -> None:
-        """One line of the log."""
+        """Process one line of the log."""
         placed = self.placed[entry.position]
         actor = self.number[entry.actor]
         if entry.kind == "issue":
@@ -140,7 +140,7 @@ class _Replay:
                 yield Fault("message", f"Lost message: nobody receives {placed}.", (placed.op,))
 
     def _tick(self, actor: int) -> Clock:
-        """One event more of an actor; its clock, to be kept only as a copy."""
+        """Count an event of an actor; its clock, of which callers keep a copy."""
         now: Clock = self.clocks[actor]
         now[actor] += 1
         return now
@@ -171,7 +171,7 @@ class _Replay:
             uses.waits.append(position)
 
     def _ordered(self, one: Position, two: Position, subject: str) -> None:
-        """Both were issued one after the other; was that more than luck?"""
+        """Check that two operations were issued in a guaranteed order."""
         host, clock = self.issued[one]
         if clock[host] > self.issued[two][1][host]:
             first, second = self.placed[one], self.placed[two]
@@ -198,7 +198,7 @@ class _Replay:
                 self.bound[position] = self._last_known(op.target, clock)
 
     def _take(self, queue: Queue, placed: Placed, position: Position) -> None:
-        """A queue takes what was issued to it, in the order of issue."""
+        """Let a queue take an operation, in the order of issue."""
         line = self.lines.get(queue)
         if line is None or line.positions[line.started : line.started + 1] != [position]:
             self.fault("undetermined", f"Queue {queue} starts {placed} out of the order of issue.", placed)
@@ -243,7 +243,7 @@ class _Replay:
         self.finished.setdefault(position, {})[actor] = self.clocks[row].copy()
 
     def _join_end(self, row: int, other: Position | None, placed: Placed) -> None:
-        """Go on after another operation, which must have come so far."""
+        """Continue after another operation, which must have been reached."""
         if other is None:
             return
         point = self.started if isinstance(self.placed[other].op, Record) else self.finished
@@ -264,7 +264,7 @@ class _Replay:
         self._join(row, *self.started[surely].values())
 
     def _received(self, row: int, op: Receive, placed: Placed, position: Position, saw: Position | None) -> None:
-        """Write what has arrived, after all that was over when it was sent."""
+        """Write a received message, after everything that was over when it was sent."""
         line = self.received.setdefault(op.tag, [])
         sent = self.sent.get(op.tag, [])[len(line) : len(line) + 1]
         if sent != [saw]:
@@ -278,7 +278,7 @@ class _Replay:
         self._in_order(line, placed, position)
 
     def _in_order(self, line: list[Position], placed: Placed, position: Position) -> None:
-        """One more message of a tag, surely later than the one before."""
+        """Check that a message of a tag is certainly later than the previous one."""
         if line:
             last = self.placed[line[-1]]
             assert isinstance(last.op, Send | Receive)
@@ -302,5 +302,5 @@ class _Replay:
 
 
 def _parties(op: Op) -> tuple[Actor, ...]:
-    """The threads that carry an operation out."""
+    """The threads that execute an operation."""
     return hosts_of(op) if isinstance(op, Sync | HostBarrier) else queues_of(op)

@@ -1,7 +1,6 @@
-"""The shadow memory of a replay: for each cell who touched it last and when, and which level its value has.
+"""The shadow memory of a replay: for each cell its last accesses with their times, and the level of its value.
 
-A time is an entry of the clock that its actor had (an epoch): an access is ordered before another where the other's
-clock has come so far.
+A time is an entry of its actor's clock (an epoch): an access is ordered before another one whose clock includes it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class ShadowMemory:
         self.ordinal = {position: i for i, position in enumerate(self.positions)}
 
     def access(self, row: int, clock: Clock, placed: Placed, position: Position) -> list[Fault]:
-        """Note the accesses of an operation that starts in the actor of a row at its clock; what is wrong with them."""
+        """Record the accesses of an operation that starts in the actor of a row at its clock; returns their faults."""
         op, access = placed.op, self.usage.cell_sets[id(placed.op)]
         assert isinstance(op, Touching)
         level = placed.base + op.level
@@ -62,7 +61,7 @@ class ShadowMemory:
         return [Fault("stale read", f"Stale read: {what}.", ())]
 
     def _after_writes(self, access: UsedCells, clock: Clock, placed: Placed) -> Iterator[Fault]:
-        """Cells whose last write is not over for sure."""
+        """Cells whose last write is not certainly over."""
         for cells in (access.reads, access.previous, access.writes):
             late = cells[self.written[cells] > clock[self.writer[cells]]]
             if len(late):

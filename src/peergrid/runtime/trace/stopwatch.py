@@ -1,4 +1,4 @@
-"""A recorder that takes the time of what queues do, for the picture of a timeline."""
+"""A recorder that measures the operations of queues, for a timeline."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The log of kernels that exchange by themselves, from what their tiles noted, all in one order.
+"""The log of kernels with fused exchange, from the notes of their tiles in one order.
 
 An operation of `schedule.passes.fused` stands for a class of tiles. It begins with the first of them and ends with the
 last: a class has waited when the first tile has, has signalled when the last one does, and computes from the first
-tile's beginning to the last one's end. Where that is no order in which a queue can carry operations out, tiles did
-other things than their class is to do.
+tile's beginning to the last one's end. If that is no order in which a queue can run operations, tiles did not do what
+their class should.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ neighbour, is about to come to the device's barrier; is past it.
 
 class TileNote(NamedTuple):
     """A note: its place in the order, what was done, by a tile of a device that has a box, on which side, in which pass
-    of the run; seen: the passes that the neighbour's counter stood at.
+    of the run; seen: the value of the neighbour's counter, in passes.
     """
 
     place: int
@@ -57,7 +57,7 @@ class TileNote(NamedTuple):
 
 
 def recorded_tiles(layout: Layout, schedule: Schedule, times: int, notes: Sequence[TileNote]) -> Recorded:
-    """The log of so many iterations of a schedule whose exchange is fused."""
+    """The log of iterations of a schedule with fused exchange."""
     made = _Classes(layout, schedule, times, notes)
     return Recorded(completed([schedule] * times, made.entries()), tuple(made.faults()))
 
@@ -74,7 +74,7 @@ class _Classes:
     notes: Sequence[TileNote]
 
     def entries(self) -> Iterator[Entry]:
-        """Beginnings and ends in queues, in order; nothing of what has no notes."""
+        """Beginnings and ends in queues, in order, without operations that have no notes."""
         found = list[tuple[float, int, Entry]]()
         for position, op, span in self._spans:
             saw = self._saw(position, op) if isinstance(op, SignalWait) else None
@@ -86,7 +86,7 @@ class _Classes:
         yield from (entry for _, _, entry in sorted(found))
 
     def faults(self) -> Iterator[Fault]:
-        """Operations of a queue that overlap, tiles that leave out a part of their work, cells that are not theirs."""
+        """Faults: overlapping operations of a queue, tiles with missing work, and cells of other tiles."""
         last: dict[Queue, tuple[float, Op]] = {}
         for (iteration, _), op, (begin, end) in self._spans:
             for queue in queues_of(op):
@@ -147,7 +147,7 @@ class _Classes:
         return [note.place for note in self._passes.get((device, number), ()) if note.what == what and fits(note)]
 
     def _at(self, device: int, number: int, what: int, side: int, pick: Callable[[list[int]], int]) -> Span | None:
-        """One place: the first or the last at which tiles of a side did something."""
+        """The first or the last position at which tiles of a side did something."""
         places = self._places(device, number, what, lambda note: note.side == side)
         return (pick(places), pick(places)) if places else None
 
@@ -195,7 +195,7 @@ class _Classes:
         return (min(places), min(places)) if places else (inf, inf)
 
     def _saw(self, position: Position, op: SignalWait) -> Position | None:
-        """The signal that the first tile found: the neighbour's last one so far."""
+        """The signal that the first tile saw: the neighbour's last one so far."""
         number = position[0] * len(self._levels) + op.value
         seen = min(
             (n.seen for n in self._passes[op.queue.device, number] if n.what == AWAITED and n.side == _side(op.queue)),

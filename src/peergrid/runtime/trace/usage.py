@@ -1,4 +1,4 @@
-"""The cells that the operations of some schedules really use, worked out once for all the runs made of them."""
+"""The cells that the operations of some schedules really use, computed once for all runs of these operations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from peergrid.schedule.unroll import Placed
 class UsedCells:
     """The cells that an operation reads and writes, as places in the arrays of a `CellMap`.
 
-    previous: those it reads as they were a step before; readings: what it reads, as pairs of a `Readers`; others: the
-    pairs of all who read what it writes; clash: what it reads and writes.
+    previous: those that it reads one step before; readings: its reads, as pairs of a `Readers`; others: the pairs of
+    all readers of the cells that it writes; clash: the cells that it reads and writes.
     """
 
     reads: Cells
@@ -78,7 +78,7 @@ class Usage:
         return [((d, name, slot), cells) for d, found in owned for name, cells in found.items() for slot in (0, 1)]
 
     def out_of_bounds(self, program: Iterable[Placed]) -> Iterator[Fault]:
-        """Operations that leave a device's memory, or bring cells to where they do not belong, each once."""
+        """Operations that access cells outside a device's memory, or copy cells to wrong places, each once."""
         wrong = dict(self._wrong)
         for placed in program:
             for kind, what in wrong.pop(id(placed.op), ()):
@@ -107,7 +107,7 @@ class Readers:
         return np.searchsorted(self._keys, cells * self._actors + row)
 
     def all_of(self, cells: Cells) -> Cells:
-        """The pairs of some cells with anybody."""
+        """The pairs of some cells with all readers."""
         first, end = np.searchsorted(self._keys, (cells * self._actors, (cells + 1) * self._actors))
         lengths = end - first
         return np.repeat(end - lengths.cumsum(), lengths) + np.arange(lengths.sum())
