@@ -78,7 +78,9 @@ def plan(
     nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Nodes, joined by --network.")] = None,
     network: Annotated[
         str | None,
-        typer.Option("--network", metavar="LATENCY,BANDWIDTH", help="Between nodes: seconds, bytes per second."),
+        typer.Option(
+            "--network", metavar="LATENCY,BANDWIDTH", help="Of the links of nodes: seconds, bytes per second."
+        ),
     ] = None,
     timeline: Annotated[
         Path | None, typer.Option("--timeline", metavar="FILE", help="Write the predicted timeline here, for Perfetto.")

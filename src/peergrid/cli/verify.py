@@ -61,8 +61,7 @@ def verify(
     """Prove that no schedule of a model has a race, a stale read or a deadlock, with two independent checkers.
 
     For GPUs the lowered schedule is checked, which is what GPUs run; no GPU is needed.
-    A check of all schedules takes about twenty seconds, with --mutants a minute; a strategy, depth or device count
-    limits it.
+    All schedules take about twenty seconds, with --mutants a minute; name a strategy or a depth for fewer.
     With --recorded, schedules run on the devices (default: all) and a record of what these did is checked.
     """
     if recorded:

@@ -68,9 +68,9 @@ class Tag(NamedTuple):
 
 
 class _Machine:
-    """Hosts with their programs, queues with what was issued to them, and what can be waited for.
+    """Hosts with their programs, queues with their operations, events and flags.
 
-    awake: who may be able to go on; asleep: who waits, by what wakes them (an operation, a flag, work for a queue).
+    awake: actors that may be able to continue; asleep: waiting ones, by what wakes them (an operation, a flag, work).
     """
 
     def __init__(self, iterations: Sequence[Schedule], act: Act | None) -> None:

@@ -35,10 +35,10 @@ class UsedCells:
 
 
 class Usage:
-    """Actors by their rows in the clocks, memory as a `CellMap`, and what each operation touches.
+    """Actors by their rows in the clocks, memory as a `CellMap`, and the cells of each operation.
 
     touches: of every operation that reads or writes fields, by its identity, `id(op)`; devices: those whose memory is
-    looked at, by default all.
+    checked, by default all.
     """
 
     def __init__(self, layout: Layout, schedules: Iterable[Schedule], devices: Iterable[int] | None = None) -> None:
