@@ -17,7 +17,7 @@ from record import about, save
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import recording
 from peergrid.jobs.requested import requested_of
-from peergrid.jobs.run import carry_out
+from peergrid.jobs.run import step_to_end
 from peergrid.models import BuiltModel, parse
 
 CASES = {"none": (0, 1), "ten": (10, 1), "ten, every 4th node": (10, 4), "one": (1, 1)}  # how many, stride
@@ -66,7 +66,7 @@ def seconds(built: BuiltModel, folder: Path) -> float:
     with requested.simulation(built, requested.resolve(built), built.steps) as simulation:
         started = time.perf_counter()
         with recording(Folder(folder), built, simulation, None, print) as recorded:
-            carry_out(simulation, built, recorded, lambda step: False)
+            step_to_end(simulation, built, recorded, lambda step: False)
         return time.perf_counter() - started
 
 

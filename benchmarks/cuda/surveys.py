@@ -59,7 +59,7 @@ def measured(word: str, traces: int) -> dict[str, Any]:
         if numbers:
             job = replace(job, share=Share(int(numbers[0]), min(traces, int(numbers[1]))))
         ends, shots = list[float](), []
-        for _, shot in job.carry_out(list(range(traces)), lambda: False):
+        for _, shot in job.make_traces(list(range(traces)), lambda: False):
             ends.append(time.perf_counter() - started)
             shots.append(shot)
         digest, _ = job.merge()

@@ -13,7 +13,7 @@ import pytest
 from cli_call import Call
 
 from peergrid.cli.verification import Ways, verify_all
-from peergrid.cli.verify import OUTCOMES, SHOWN, said
+from peergrid.cli.verify import OUTCOMES, SHOWN, outcome_in_words
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd import build
@@ -82,7 +82,7 @@ def test_what_gpus_carry_out_is_proved_without_any(call: Call, model: Path) -> N
 
 
 def test_every_outcome_of_a_mutant_is_explained() -> None:
-    assert {said(outcome) for outcome in get_args(Outcome)} == {
+    assert {outcome_in_words(outcome) for outcome in get_args(Outcome)} == {
         *(f"{name}: {meaning}" for name, meaning in OUTCOMES.items()), "disagreement"
     }  # fmt: skip
 

@@ -135,7 +135,7 @@ def test_an_engine_is_turned_to_once_for_copies_in_a_row() -> None:
 def test_stores_wait_for_tiles_that_stay() -> None:
     schedule = schedule_of("overlap", 2, 1)
     free = replace(known(3e-3), route=lambda op: "store")
-    hidden, waiting = (simulate(schedule, one).seconds for one in (free, replace(free, stay=True)))
+    hidden, waiting = (simulate(schedule, one).seconds for one in (free, replace(free, tiles_stay=True)))
     assert waiting > hidden + MACHINE.delays.start
 
 
