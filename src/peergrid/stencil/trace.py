@@ -204,8 +204,8 @@ class Stencil:
     def __call__(self, *args: Argument, **kwargs: Argument) -> Update:
         """The update of all cells of the fields' grid; `.within(box)` confines it.
 
-        Raises UsageError for arguments other than fields, signals, tables, numbers and lists of those, and if nothing is
-        assigned.
+        Raises UsageError for arguments other than fields, signals, tables, numbers and lists of those, and if nothing
+        is assigned.
         """
         notes, what = _Notes(), f"Stencil '{self.name}'"
         _traced(what, self.function, notes, *args, **kwargs)
