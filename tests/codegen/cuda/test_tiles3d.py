@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_examples_3d import diffusion, radar
 
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
-from peergrid.codegen.cuda.stream3d.tiles import across, parted
+from peergrid.codegen.cuda.stream3d.tiles import across, tiles_and_rest
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -28,7 +28,9 @@ def test_every_cell_has_a_tile_and_sources_stay_away_from_interior_ones(
     shape: tuple[int, int, int], slots: int, data: st.DataObject
 ) -> None:
     source = data.draw(st.tuples(*(st.integers(5, n - 1) for n in shape)))
-    found = parted(kernel_of(radar(shape, source=source), STEPS, 64, 16, 2).rings, Box.of(shape), slots, least=4)
+    found = tiles_and_rest(
+        kernel_of(radar(shape, source=source), STEPS, 64, 16, 2).rings, Box.of(shape), slots, least=4
+    )
     covered = np.zeros(shape, int)
     for tile in (*found.plain, *found.edge):
         covered[tile.slices((0, 0, 0))] += 1

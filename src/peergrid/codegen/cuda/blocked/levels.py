@@ -100,7 +100,7 @@ def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
     accesses = [_access(number, plain) for number, plain in enumerate(stages) if plain]
     made = pipeline(plain_fields(problem), accesses, steps, kept=norm)
     nodes = tuple(
-        _node(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
+        node_of(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
     )
     finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
     return Levels(steps, nodes, made.inputs, finals, made.starts)
@@ -112,10 +112,7 @@ def _access(number: int, plain: Mapping[str, tuple[Update, Assignment]]) -> Stag
     return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(plain))
 
 
-def _node(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
-    return Node(made.step, made.stage, made.lag, made.before, made.after, writes_of(made, assignments))
-
-
-def writes_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> tuple[Write, ...]:
-    """The writes of a node, by its targets' assignments."""
-    return tuple(Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
+def node_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
+    """A node with the assignments of its targets."""
+    writes = (Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
+    return Node(made.step, made.stage, made.lag, made.before, made.after, tuple(writes))

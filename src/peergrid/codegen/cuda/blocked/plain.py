@@ -18,15 +18,18 @@ from peergrid.stencil.remember import remembered
 FAR = 1 << 30
 
 
-def allowed(problem: Problem, steps: int, box: Box, margin: int) -> Box:
-    """The cells of interior tiles: inside the plain updates, and where all it loads exists."""
+def allowed(problem: Problem, steps: int, box: Box, margin: int | None = None) -> Box:
+    """The cells of interior tiles: inside the plain updates, and where all that these load exists.
+
+    margin: columns that they load on both sides, if they are not those that the steps need.
+    """
     allowed = plain_box(problem, steps)
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
         known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
         if problem.fields[name].full and name in plain_fields(problem):
-            beside = Growth((growth.below[0], margin), (growth.above[0], margin))
-            allowed &= shrunk(known, beside)
+            loaded = growth if margin is None else Growth((growth.below[0], margin), (growth.above[0], margin))
+            allowed &= shrunk(known, loaded)
     return allowed
 
 

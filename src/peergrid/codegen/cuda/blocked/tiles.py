@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -32,11 +32,20 @@ def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least:
     return min(range(fewest, max(fewest, rows // least) + 1), key=busiest)
 
 
-def bands(tile: Box, excluded: list[Box], align: int, least: int) -> list[tuple[int, int]]:
-    """The rows of a tile that are excluded to the plain kernel, in bands with at least so many rows between them."""
+def parted(tile: Box, points: Iterable[Box], align: int, least: int) -> tuple[list[Box], list[Box]]:
+    """The parts of a tile that no point touches, and the rows (planes in 3D) that are left to others: bands from one
+    multiple of `align` to another, with at least so many rows between them.
+    """
+    bands = _bands(tile, [tile & point for point in points if tile.overlaps(point)], align, least)
+    ends = [tile.lo[0], *(row for band in bands for row in band), tile.hi[0]]
+    inside = [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+    return inside, [tile.with_axis(0, lo, hi) for lo, hi in bands]
+
+
+def _bands(tile: Box, points: list[Box], align: int, least: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    for bar in sorted(excluded, key=lambda box: box.lo[0]):
-        lo, hi = max(tile.lo[0], bar.lo[0] // align * align), min(tile.hi[0], _round_up(bar.hi[0], align))
+    for point in sorted(points, key=lambda box: box.lo[0]):
+        lo, hi = max(tile.lo[0], point.lo[0] // align * align), min(tile.hi[0], _round_up(point.hi[0], align))
         if found and lo - found[-1][1] < least:
             lo, hi = found[-1][0], max(hi, found.pop()[1])
         found.append((lo, hi))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.levels import plain_fields
-from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box, shrunk, unbounded
+from peergrid.codegen.cuda.blocked.plain import allowed, obstacles
 from peergrid.codegen.cuda.blocked.tiles import Tiles, spans
 from peergrid.codegen.cuda.blocked1d.shape import ALIGN, Tile1D
 from peergrid.grid import Box
 from peergrid.grid.box import subtract
-from peergrid.stencil import footprint
 
 WAVES = 4  # ranges that follow one another where one runs: the last of them end together
 
@@ -21,7 +19,7 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
 
     recorded: receivers to serve, which boundary tiles do, some of them on cells that interior tiles make, too.
     """
-    free = [box & _allowed(tile, box)]
+    free = [box & allowed(tile.problem, tile.shape.steps, box)]
     for excluded in obstacles(tile.problem, tile.shape.steps):
         free = list(subtract(free, excluded))
     ranges = [part for part in map(_aligned, free) if part.shape[0] >= tile.useful]
@@ -37,16 +35,6 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
         piece for part in ranges for piece in _cut(part, ceil(share * ceil(part.shape[0] / tile.useful)), tile.useful)
     ]
     return Tiles(tuple(plain), tuple(edge))
-
-
-def _allowed(tile: Tile1D, box: Box) -> Box:
-    """The place for interior tiles: all their cells have the interior's updates, and all that they load exists."""
-    problem, allowed = tile.problem, plain_box(tile.problem, tile.shape.steps)
-    for name, growth in footprint(problem, tile.shape.steps).inputs.items():
-        if name in plain_fields(problem):
-            known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
-            allowed &= shrunk(known, growth)
-    return allowed
 
 
 def _aligned(box: Box) -> Box:

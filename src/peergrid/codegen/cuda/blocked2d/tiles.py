@@ -12,7 +12,7 @@ from math import ceil
 
 from peergrid.codegen.cuda.blocked.plain import FAR, allowed, core_of, obstacles
 from peergrid.codegen.cuda.blocked.reach import overhead
-from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, spans
+from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -95,15 +95,10 @@ def _interior(
     for strips in _strips(core, cut, slots, lost):
         whole = strips[0].hull(strips[-1])
         near = [point for point in points if whole.overlaps(point)]
-        if not near:
-            plain += strips
-            continue
         for tile in strips:
-            hit = [tile & point for point in near if tile.overlaps(point)]
-            excluded_rows = bands(tile, hit, cut.align[0], lost)
-            rest += [tile.with_axis(0, lo, hi) for lo, hi in excluded_rows]
-            ends = [tile.lo[0], *(row for band in excluded_rows for row in band), tile.hi[0]]
-            plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+            inside, left = parted(tile, near, cut.align[0], lost) if near else ([tile], [])
+            plain += inside
+            rest += left
     return tuple(plain), tuple(rest)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from peergrid.codegen.cuda.blocked.plain import FAR, core_of, obstacles
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.grid import Box
@@ -25,6 +27,14 @@ def core(problem: Problem, steps: int, confined: bool = True) -> tuple[Box, tupl
             lo, hi = (lo or -FAR), (hi if hi < problem.grid.shape[axis] else FAR)
         box = box.with_axis(axis, lo, hi)
     return box, tuple(bar for bar in barred if bar.overlaps(box))
+
+
+def streamed(problem: Problem, steps: int, box: Box, besides: Iterable[Box] = ()) -> tuple[Box, list[Box]]:
+    """The part of a box that tiles may hold, for which nothing beyond a reflecting edge is read, and what bars single
+    ones there; besides: further boxes that do.
+    """
+    allowed, barred = core(problem, steps)
+    return core_of(box & allowed & unmirrored(problem, steps), [*barred, *besides])
 
 
 def unmirrored(problem: Problem, steps: int) -> Box:

@@ -9,13 +9,13 @@ from itertools import repeat
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.plain import core_of, unbounded
+from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.stream3d.core import core, unmirrored
+from peergrid.codegen.cuda.stream3d.core import streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
-from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
+from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, tiles
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
@@ -55,10 +55,7 @@ class StreamKernel:
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """The kernel of each launch."""
-        return tuple(
-            Program(Text(rings).source, ENTRY, rings.shape.threads(self.problem.itemsize), rings.shared_bytes, 1)
-            for rings in self.pipelines
-        )
+        return tuple(map(program, self.pipelines))
 
     def launches(self, box: Box, slots: Sequence[int]) -> tuple[Launch, ...]:
         """The launches that advance a plain box; slots: how many blocks of each run at once on the device."""
@@ -110,9 +107,7 @@ class StreamKernel:
 
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
-        allowed, barred = core(self.problem, self.steps)
-        allowed = allowed & unmirrored(self.problem, self.steps)
-        plain, points = core_of(box & allowed, list(barred))
+        plain, points = streamed(self.problem, self.steps, box)
         least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
         if plain.size < least or plain.shape[0] < LEAST_PLANES:
             return Parts((), (box,), ())

@@ -14,8 +14,8 @@ from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.rings import Rings
-from peergrid.codegen.cuda.stream3d.text import ENTRY, Text
-from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, parted
+from peergrid.codegen.cuda.stream3d.text import program
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, tiles_and_rest
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -48,8 +48,7 @@ class PassKernel3D:
 
     @cached_property
     def plain(self) -> Program:
-        rings = self.rings
-        return Program(Text(rings).source, ENTRY, self.shape.threads(self.problem.itemsize), rings.shared_bytes, 1)
+        return program(self.rings)
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
         """The tiles that advance `box`; slots: those that run at once on the device."""
@@ -62,7 +61,9 @@ class PassKernel3D:
 
     def _parted(self, box: Box, slots: int, recorded: Sequence[int]) -> Tiles:
         cells = (self.problem.receivers[number].cell for number in recorded)
-        return parted(self.rings, box, slots, (Box.cell(cell) for cell in cells if cell in box), self.least_planes)
+        return tiles_and_rest(
+            self.rings, box, slots, (Box.cell(cell) for cell in cells if cell in box), self.least_planes
+        )
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel3D:
         """The kernel with tiles as short as the device has room for (see `blocked2d.pass_kernel`)."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.levels import Node, Version
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
 from peergrid.codegen.cuda.common.names import flag, letters
@@ -86,6 +87,11 @@ extern "C" __global__ void __launch_bounds__({threads}, 1)
   stream_tiles<Plan>(a, {more}, reinterpret_cast<R*>(shared));
 }}
 """
+
+
+def program(rings: Rings) -> Program:
+    """The kernel of some rings."""
+    return Program(Text(rings).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes, 1)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from peergrid.codegen.cuda.blocked.plain import core_of
-from peergrid.codegen.cuda.blocked.tiles import Tiles, bands, chunks, spans
-from peergrid.codegen.cuda.stream3d.core import core, unmirrored
+from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
+from peergrid.codegen.cuda.stream3d.core import streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.grid import Box
 
@@ -15,20 +14,20 @@ LINE = 8  # a memory sector of single precision
 LEAST_PLANES = 16
 
 
-def parted(rings: Rings, box: Box, slots: int, recorded: Iterable[Box] = (), least: int = LEAST_PLANES) -> Tiles:
+def tiles_and_rest(
+    rings: Rings, box: Box, slots: int, recorded: Iterable[Box] = (), least: int = LEAST_PLANES
+) -> Tiles:
     """The tiles of a box and, as its edge, the boxes that they leave: layers of other updates, and planes around the
     cells of sources and of receivers to serve. slots: tiles that run at once; least: planes of a tile.
     """
-    allowed, barred = core(rings.problem, rings.steps)
-    inside, points = core_of(box & allowed & unmirrored(rings.problem, rings.steps), [*barred, *recorded])
+    inside, points = streamed(rings.problem, rings.steps, box, recorded)
     if inside.empty:
         return Tiles((), (box,))
     plain, rest = [], list(box - inside)
     for tile in tiles(rings, inside, slots, least):
-        cut = bands(tile, [tile & point for point in points if tile.overlaps(point)], 1, rings.early)
-        rest += [tile.with_axis(0, lo, hi) for lo, hi in cut]
-        ends = [tile.lo[0], *(plane for band in cut for plane in band), tile.hi[0]]
-        plain += [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
+        free, left = parted(tile, points, 1, rings.early)
+        plain += free
+        rest += left
     return Tiles(tuple(plain), tuple(rest))
 
 

@@ -11,11 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels
+from peergrid.codegen.cuda.blocked.levels import Levels, node_of
+from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
-from peergrid.codegen.cuda.blocked2d.strips.levels import strip_levels
-from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip
+from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
+from peergrid.codegen.pipeline import StageAccess, pipeline, span_of
+from peergrid.stencil import Problem
+from peergrid.stencil.problem import Assignment
+from peergrid.stencil.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,37 @@ class StripPlan2D(StreamPlan2D):
         side = strip.axis == 1 and not self.problem.grid.periodic[1]
         alone = side and strip.box.shape[1] <= self.shape.width - lost
         return self.shape.width - (lost if alone else 2 * lost)
+
+
+@remembered(256)
+def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> Levels:
+    """The nodes of a strip: as `blocked.levels`, with several updates to a stage.
+
+    Which of these applies is told cell by cell, so every version keeps what any of them reads, and the row that a cell
+    which none of them changes is carried over from.
+
+    norm: a field whose rows before each step are kept until its row after the step is known.
+    """
+    accesses = [_access(problem, number, choices) for number, choices in enumerate(strip.choices) if choices]
+    made = pipeline(_fields(problem, strip), accesses, steps, carry=True, kept=norm)
+    nodes = tuple(node_of(node, _assignments(strip.choices[node.stage])) for node in made.nodes)
+    finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
+    return Levels(steps, nodes, made.inputs, finals, made.starts)
+
+
+def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
+    """The rows that any of a stage's updates reads."""
+    reads = (r for choice in choices for r in choice.update.reads if problem.fields[r.field].full)
+    return StageAccess(number, span_of((r.field, r.offset[0]) for r in reads), tuple(_assignments(choices)))
+
+
+def _assignments(choices: tuple[Choice, ...]) -> dict[str, Assignment]:
+    return {a.target: a for choice in choices for a in choice.update.assignments}
+
+
+def _fields(problem: Problem, strip: BoundaryStrip) -> list[str]:
+    """The fields that the strip reads, and those whose values it has to hand on."""
+    named = {name for name in problem.state if unbounded(problem, problem.fields[name].box).overlaps(strip.box)}
+    named |= {r.field for stage in strip.choices for c in stage for r in c.update.reads if problem.fields[r.field].full}
+    named |= {target for stage in strip.choices for c in stage for target in c.update.targets}
+    return [name for name in problem.fields if name in named]
