@@ -16,7 +16,7 @@ from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.common.norm import norm_reference
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
-from peergrid.codegen.pipeline import PipelineNode
+from peergrid.codegen.pipeline import PipelineNode, Value
 from peergrid.stencil import Problem, footprint
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
@@ -127,10 +127,15 @@ class Boundary2D:
 
     @cached_property
     def _rings(self) -> tuple[Ring, ...]:
+        """The rings that stages read and write, by their numbers in the text."""
         rings = self.rings
-        rows = (*rings.given.values(), *(rows for node in rings.step.nodes for rows in node.after.values()))
-        found = (*map(rings.ring, rows), *map(rings.coefficient_ring, rings.coefficients))
-        return tuple(dict.fromkeys(found))
+        made = (rows for node in rings.step.nodes for rows in node.after.values())
+        keys: list[Value | str] = [*rings.given.values(), *made, *rings.coefficients]
+        return tuple(dict.fromkeys(rings.rings[key] for key in keys))
+
+    def _number(self, key: Value | str) -> int:
+        """The number of the ring of some rows, or of a coefficient."""
+        return self._rings.index(self.rings.rings[key])
 
     def _stage(self, updates: Updates, number: int, node: PipelineNode) -> str:
         reads, applied, targets = self._rows_read(node), applied_in(self.problem.stages[node.stage]), list(node.after)
@@ -138,7 +143,7 @@ class Boundary2D:
         writes = (
             (
                 field(name),
-                self._rings.index(self.rings.ring(node.after[name])),
+                self._number(node.after[name]),
                 [r[:2] for r in reads].index((name, 0)),
                 int(name in final),
             )
@@ -166,16 +171,15 @@ class Boundary2D:
         found = []
         for name, offset in sorted(offsets):
             if name in node.before:
-                found.append((name, offset, self._rings.index(self.rings.ring(node.before[name]))))
+                found.append((name, offset, self._number(node.before[name])))
             elif name in self.rings.coefficients:
-                found.append((name, offset, self._rings.index(self.rings.coefficient_ring(name))))
+                found.append((name, offset, self._number(name)))
         return found
 
     def _plan(self, updates: Updates) -> str:
         rings, number = self.rings, updates.number
         above, below = row_reach(self.problem, self.shape.steps)
         loads = [(number(name), *found) for name in self.problem.fields if (found := rings.loaded(name)) is not None]
-        starts = [rings.starts.get(f"profile {name}", (0, 0))[0] for name in self.problem.fields]
         return PLAN.format(
             steps=self.shape.steps,
             stages=len(self._nodes),
@@ -191,11 +195,11 @@ class Boundary2D:
             left=self.beside[0],
             right=self.beside[1],
             norm=number(self.norm) if self.norm else -1,
-            norm_ring=self._rings.index(rings.ring(rings.given[self.norm])) if self.norm else -1,
+            norm_ring=self._number(rings.given[self.norm]) if self.norm else -1,
             load_count=len(loads),
             rings=listed(listed(ring, "{}") for ring in self._rings),
             loads=listed(listed(load, "{}") for load in loads),
-            profile_start=listed(starts),
+            profile_start=listed(rings.profile_starts.get(name, 0) for name in self.problem.fields),
             profiles=listed(map(number, rings.profiles)),
             structs=listed(f"BoundaryStage{number}" for number in range(len(self._nodes))),
         )

@@ -121,45 +121,51 @@ class BoundaryRings:
         reads, fields = {read.field for read in self._reads}, self.problem.fields
         return tuple(n for n in fields if n in reads - set(self.problem.state) and len(fields[n].axes) == 1)
 
-    def profile_length(self, name: str) -> int:
-        """The number of values of a profile that a tile keeps."""
-        return self.rows + 2 * self.pads[0] if self.problem.fields[name].axes == (0,) else self.stride
+    @property
+    def rings(self) -> dict[Value | str, Ring]:
+        """The rings of the rows that a step is given and of those that it makes; of each coefficient, the same for all
+        steps.
+        """
+        return self._rings[0]
 
     @cached_property
-    def starts(self) -> dict[str, tuple[int, int]]:
-        """The beginnings of rings of each kind in shared memory and the distances of those of two steps, in values.
-
-        `given`: of a state field at each step's beginning, from step 1 on (and what the last step leaves);
-        `loaded`: of step 0; `between`: made inside a step; `kept`: of a coefficient; `profile`: one along an axis.
-        """
-        at = 0
-        found: dict[str, tuple[int, int]] = {}
+    def _rings(self) -> tuple[dict[Value | str, Ring], int]:
+        """The rings, one behind the other, and the values of all; what a step leaves is what the next one is given."""
+        found, at = dict[Value | str, Ring](), 0
         for names in self.sharing:
-            loaded = max(self.depth(self.given[name], first=True) for name in names) * self.stride
-            size = max(self.depth(self.given[name], first=False) for name in names) * self.stride
-            found |= {f"loaded {name}": (at, 0) for name in names}
-            found |= {f"given {name}": (at + loaded, size) for name in names}
-            at += loaded + size * self.shape.steps
-        for rows in self._between:
-            size = self.depth(rows, first=False) * self.stride
-            found[f"between {rows.number}"] = (at, size)
-            at += size * self.shape.steps
+            first, size = (max(self.depth(self.given[name], n) for name in names) * self.stride for n in (True, False))
+            for name in names:
+                given, left = self.given[name], self.step.finals[name]
+                rows = self.depth(given, first=False)
+                found[left] = Ring(at + first, size, rows)
+                found[given] = Ring(at + first, size, rows, at, self.depth(given, first=True))
+            at += first + size * self.shape.steps
+        for value in self._between:
+            found[value] = Ring(at, value.depth * self.stride, value.depth)
+            at += value.depth * self.stride * self.shape.steps
         for name, depth in self.coefficients.items():
-            found[f"kept {name}"] = (at, 0)
+            found[name] = Ring(at, 0, depth)
             at += depth * self.stride
+        return found, at
+
+    @cached_property
+    def profile_starts(self) -> dict[str, int]:
+        """The beginning of each profile's values, behind all rings."""
+        at, found = self._rings[1], dict[str, int]()
         for name in self.profiles:
-            found[f"profile {name}"] = (at, 0)
-            at += self.profile_length(name)
-        found["end"] = (at, 0)
+            found[name] = at
+            at += self._profile_length(name)
         return found
 
     def loaded(self, name: str) -> tuple[int, int] | None:
         """The beginning and the rows of the ring of a field whose rows come from memory; None if there is none."""
         if name in self.problem.state:
-            return self.starts[f"loaded {name}"][0], self.depth(self.given[name], first=True)
-        if name in self.coefficients:
-            return self.starts[f"kept {name}"][0], self.coefficients[name]
-        return None
+            return self.rings[self.given[name]][-2:]
+        return (self.rings[name].start, self.rings[name].rows) if name in self.coefficients else None
+
+    def _profile_length(self, name: str) -> int:
+        """The number of values of a profile that a tile keeps."""
+        return self.rows + 2 * self.pads[0] if self.problem.fields[name].axes == (0,) else self.stride
 
     @cached_property
     def sharing(self) -> tuple[tuple[str, ...], ...]:
@@ -185,28 +191,12 @@ class BoundaryRings:
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self.starts["end"][0] * self.problem.itemsize
+        return (self._rings[1] + sum(map(self._profile_length, self.profiles))) * self.problem.itemsize
 
     @property
     def blocks(self) -> int:
         """For how many blocks a multiprocessor has shared memory."""
         return H200.blocks_by_shared(self.shared_bytes)
-
-    def ring(self, rows: Value) -> Ring:
-        """The ring of a stage's rows."""
-        name, late = rows.field, self.depth(rows, first=False)
-        if rows.source:
-            start, size = self.starts[f"given {name}"]
-            return Ring(start, size, late, self.starts[f"loaded {name}"][0], self.depth(rows, first=True))
-        if rows is self.step.finals[name]:
-            start, size = self.starts[f"given {name}"]
-            return Ring(start, size, self.depth(self.given[name], first=False))
-        start, size = self.starts[f"between {rows.number}"]
-        return Ring(start, size, late)
-
-    def coefficient_ring(self, name: str) -> Ring:
-        """The ring of a coefficient, the same for all steps."""
-        return Ring(self.starts[f"kept {name}"][0], 0, self.coefficients[name])
 
     @property
     def _reads(self) -> Iterator[Read]:
