@@ -44,38 +44,25 @@ PG_CELLS(Mask, operator!=, x != y)
 PG_MASKS(operator&&, x && y)
 PG_MASKS(operator||, x || y)
 
+// The same of an operation on the cells of `a` alone.
+#define PG_EACH(To, NAME, A, VALUE)                  \
+  __device__ __forceinline__ To NAME(const A& a) {   \
+    To found;                                        \
+    _Pragma("unroll") for (int n = 0; n < W; ++n) {  \
+      const auto x = element(a, n);                  \
+      found.v[n] = VALUE;                            \
+    }                                                \
+    return found;                                    \
+  }
+
+PG_EACH(Cells, operator-, Cells, -x)
+PG_EACH(Mask, operator!, Mask, !x)
+PG_EACH(Cells, pg_sqrt, Cells, pg_sqrt(x))
+PG_EACH(Cells, pg_abs, Cells, pg_abs(x))
+
 // One value for all cells, or a value for each.
+PG_EACH(Cells, cells, R, x)
 __device__ __forceinline__ Cells cells(const Cells& a) { return a; }
-__device__ __forceinline__ Cells cells(R a) {
-  Cells found;
-#pragma unroll
-  for (int n = 0; n < W; ++n) found.v[n] = a;
-  return found;
-}
-__device__ __forceinline__ Cells operator-(const Cells& a) {
-  Cells found;
-#pragma unroll
-  for (int n = 0; n < W; ++n) found.v[n] = -a.v[n];
-  return found;
-}
-__device__ __forceinline__ Mask operator!(const Mask& a) {
-  Mask found;
-#pragma unroll
-  for (int n = 0; n < W; ++n) found.v[n] = !a.v[n];
-  return found;
-}
-__device__ __forceinline__ Cells pg_sqrt(const Cells& a) {
-  Cells found;
-#pragma unroll
-  for (int n = 0; n < W; ++n) found.v[n] = pg_sqrt(a.v[n]);
-  return found;
-}
-__device__ __forceinline__ Cells pg_abs(const Cells& a) {
-  Cells found;
-#pragma unroll
-  for (int n = 0; n < W; ++n) found.v[n] = pg_abs(a.v[n]);
-  return found;
-}
 // The values of `a` where the condition holds, of `b` elsewhere.
 template <class C, class A, class B> __device__ __forceinline__ Cells pg_where(const C& c, const A& a, const B& b) {
   Cells found;

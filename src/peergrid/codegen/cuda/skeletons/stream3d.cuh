@@ -209,8 +209,23 @@ template <class Plan> struct Stream : Plan::State {
     make<N>();
     if constexpr (sizeof...(More) > 0) make_later<More...>();
   }
-  template <class N> __device__ __forceinline__ void make();
-  template <class N, int r> __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
+  // One node of the pipeline: its plane at this clock.
+  template <class N> __device__ __forceinline__ void make() {
+    if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
+    if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
+    const int z = plane + N::LEAD;
+    if constexpr (N::GUARDED)
+      if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
+    Cells made[Shape::ROWS_EACH][N::VALUES];
+    update<N, 0>(made);
+    keep_all<N>(made, typename N::Makes{});
+  }
+  template <class N, int r>
+  __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+    N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
+    if constexpr (!Same<typename N::Confined, List<>>::value) confined<N, r>(made[r], typename N::Confined{});
+    if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
+  }
 
   // Updates on parts of the grid: for most cells there are none. They are functions that are called, with a copy of the
   // stream in memory: inlined, dozens of them would take the compiler minutes, and registers from the usual ones.
@@ -264,9 +279,66 @@ template <class Plan> struct Stream : Plan::State {
   template <int FIELD> __device__ __forceinline__ long long memory(int z, int y, int x) const {
     return plane_at(a.fields[FIELD], z) + (y * static_cast<int>(a.fields[FIELD].pitch[1]) + x);
   }
-  template <class N, class M, int r> __device__ __forceinline__ void keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
-  template <class N, class M, int r> __device__ __forceinline__ void keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const;
-  template <class N, class M> __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]);
+  // The values that cells outside an update's box keep, from row r on.
+  template <class N, class M, int r>
+  __device__ __forceinline__ void keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+    const int x = left + column;
+    const Cells old = read<typename M::OLD, N::LEAD, 0, 0, r>();
+#pragma unroll
+    for (int n = 0; n < W; ++n)
+      if (M::outside(n) && (x + n < M::BOX::lo(2) || x + n >= M::BOX::hi(2))) made[r][M::N].v[n] = old.v[n];
+    if constexpr (r + 1 < Shape::ROWS_EACH) keep_columns<N, M, r + 1>(made);
+  }
+  template <class N, class M, int r>
+  __device__ __forceinline__ void keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
+    const int z = plane + N::LEAD, y = top + row + r;
+    if (z < M::BOX::lo(0) || z >= M::BOX::hi(0) || y < M::BOX::lo(1) || y >= M::BOX::hi(1))
+      made[r][M::N] = read<typename M::OLD, N::LEAD, 0, 0, r>();
+    if constexpr (r + 1 < Shape::ROWS_EACH) keep_rows<N, M, r + 1>(made);
+  }
+  template <class N, class M>
+  __device__ __forceinline__ void keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) {
+    typedef typename M::RING Ring;
+    const int z = plane + N::LEAD;
+    int y = top + row, x = left + column;
+    if constexpr (!Same<typename M::OLD, void>::value) {
+      keep_columns<N, M, 0>(made);
+      const bool planes = z >= M::BOX::lo(0) && z < M::BOX::hi(0);
+      if (!planes || y < M::BOX::lo(1) || y + Shape::ROWS_EACH > M::BOX::hi(1)) keep_rows<N, M, 0>(made);
+    }
+#pragma unroll
+    for (int r = 0; r < Shape::ROWS_EACH; ++r) {
+      const Cells& value = made[r][M::N];
+      if constexpr (!Same<Ring, void>::value) {
+        if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r + Shape::AROUND] = value;
+        if constexpr (Ring::PLANES > 0) {  // where a thread has its own cells, others need those at the border
+          const bool border = r < Ring::BELOW || r >= Shape::ROWS_EACH - Ring::ABOVE || Ring::LEFT || Ring::RIGHT;
+          if (!Shape::OWN || border) *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = value;
+        }
+      }
+    }
+    if constexpr (M::FIELD >= 0) {
+      if (z < lowest<M>(0) || z >= highest<M>(0)) return;
+      const Field& field = a.fields[M::FIELD];
+      pg_again(y);
+      pg_again(x);
+      const int pitch = static_cast<int>(field.pitch[1]), first = lowest<M>(1) - y, end = highest<M>(1) - y;
+      const int low = lowest<M>(2) - x, high = highest<M>(2) - x;
+      const unsigned line = static_cast<unsigned>(pitch) * sizeof(R);
+      char* const to = reinterpret_cast<char*>(block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * pitch + x));
+      if (low <= 0 && high >= W) {
+#pragma unroll
+        for (int r = 0; r < Shape::ROWS_EACH; ++r)
+          if (r >= first && r < end) *reinterpret_cast<Cells*>(to + r * line) = made[r][M::N];
+      } else if (low < W && high > 0) {
+#pragma unroll
+        for (int r = 0; r < Shape::ROWS_EACH; ++r)
+#pragma unroll
+          for (int n = 0; n < W; ++n)
+            if (r >= first && r < end && n >= low && n < high) reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
+      }
+    }
+  }
   template <class N, class... M>
   __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) {
     (keep<N, M>(made), ...);
@@ -301,91 +373,6 @@ template <class Plan, int LEAD, int r> struct Around {
     return found;
   }
 };
-
-// One node of the pipeline: its plane at this clock.
-template <class Plan> template <class N> __device__ __forceinline__ void Stream<Plan>::make() {
-  if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
-  if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
-  const int z = plane + N::LEAD;
-  if constexpr (N::GUARDED)
-    if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
-  Cells made[Shape::ROWS_EACH][N::VALUES];
-  update<N, 0>(made);
-  keep_all<N>(made, typename N::Makes{});
-}
-
-template <class Plan>
-template <class N, int r>
-__device__ __forceinline__ void Stream<Plan>::update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
-  N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
-  if constexpr (!Same<typename N::Confined, List<>>::value) confined<N, r>(made[r], typename N::Confined{});
-  if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
-}
-
-// The values that cells outside an update's box keep, from row r on.
-template <class Plan>
-template <class N, class M, int r>
-__device__ __forceinline__ void Stream<Plan>::keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
-  const int x = left + column;
-  const Cells old = read<typename M::OLD, N::LEAD, 0, 0, r>();
-#pragma unroll
-  for (int n = 0; n < W; ++n)
-    if (M::outside(n) && (x + n < M::BOX::lo(2) || x + n >= M::BOX::hi(2))) made[r][M::N].v[n] = old.v[n];
-  if constexpr (r + 1 < Shape::ROWS_EACH) keep_columns<N, M, r + 1>(made);
-}
-template <class Plan>
-template <class N, class M, int r>
-__device__ __forceinline__ void Stream<Plan>::keep_rows(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
-  const int z = plane + N::LEAD, y = top + row + r;
-  if (z < M::BOX::lo(0) || z >= M::BOX::hi(0) || y < M::BOX::lo(1) || y >= M::BOX::hi(1))
-    made[r][M::N] = read<typename M::OLD, N::LEAD, 0, 0, r>();
-  if constexpr (r + 1 < Shape::ROWS_EACH) keep_rows<N, M, r + 1>(made);
-}
-
-template <class Plan>
-template <class N, class M>
-__device__ __forceinline__ void Stream<Plan>::keep(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) {
-  typedef typename M::RING Ring;
-  const int z = plane + N::LEAD;
-  int y = top + row, x = left + column;
-  if constexpr (!Same<typename M::OLD, void>::value) {
-    keep_columns<N, M, 0>(made);
-    const bool planes = z >= M::BOX::lo(0) && z < M::BOX::hi(0);
-    if (!planes || y < M::BOX::lo(1) || y + Shape::ROWS_EACH > M::BOX::hi(1)) keep_rows<N, M, 0>(made);
-  }
-#pragma unroll
-  for (int r = 0; r < Shape::ROWS_EACH; ++r) {
-    const Cells& value = made[r][M::N];
-    if constexpr (!Same<Ring, void>::value) {
-      if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r + Shape::AROUND] = value;
-      if constexpr (Ring::PLANES > 0) {  // where a thread has its own cells, others need those at the border
-        const bool border = r < Ring::BELOW || r >= Shape::ROWS_EACH - Ring::ABOVE || Ring::LEFT || Ring::RIGHT;
-        if (!Shape::OWN || border) *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = value;
-      }
-    }
-  }
-  if constexpr (M::FIELD >= 0) {
-    if (z < lowest<M>(0) || z >= highest<M>(0)) return;
-    const Field& field = a.fields[M::FIELD];
-    pg_again(y);
-    pg_again(x);
-    const int pitch = static_cast<int>(field.pitch[1]), first = lowest<M>(1) - y, end = highest<M>(1) - y;
-    const int low = lowest<M>(2) - x, high = highest<M>(2) - x;
-    const unsigned line = static_cast<unsigned>(pitch) * sizeof(R);
-    char* const to = reinterpret_cast<char*>(block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * pitch + x));
-    if (low <= 0 && high >= W) {
-#pragma unroll
-      for (int r = 0; r < Shape::ROWS_EACH; ++r)
-        if (r >= first && r < end) *reinterpret_cast<Cells*>(to + r * line) = made[r][M::N];
-    } else if (low < W && high > 0) {
-#pragma unroll
-      for (int r = 0; r < Shape::ROWS_EACH; ++r)
-#pragma unroll
-        for (int n = 0; n < W; ++n)
-          if (r >= first && r < end && n >= low && n < high) reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
-    }
-  }
-}
 
 // ---------------------------------------------------------------- tiles
 // UNROLL clocks, of which n are done. Clocks behind the last plane of a tile make nothing that anybody reads.
