@@ -18,13 +18,11 @@ from peergrid.stencil import Problem
 def test_arrays_and_then_profiles(problem: Problem, steps: int) -> None:
     cells = BlockCells2D(problem, BlockShape(steps, rows=24))
     spans = [(start, cells.values * (2 if name in cells.double else 1)) for name, start in cells.starts.items()]
-    spans += [(profile.start, profile.length) for profile in cells.profiles]
+    spans += [(profile.start, profile.length) for profile in cells.profiles.values()]
     ends = [start + length for start, length in spans]
     assert [start for start, _ in spans] == [0, *ends[:-1]]
     assert cells.shared_bytes == ends[-1] * problem.itemsize
-    assert {profile.name for profile in cells.profiles} == {
-        name for name, field in problem.fields.items() if not field.full
-    }
+    assert set(cells.profiles) == {name for name, field in problem.fields.items() if not field.full}
 
 
 TEXT = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import accumulate, repeat
 
 import numpy as np
 
@@ -46,8 +46,7 @@ class Launch:
     """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
-    beside: whether it may run beside the next one; firsts: the first thread block of each region, if not as many follow
-    one another as it has cells.
+    beside: whether it may run beside the next one; firsts: the first thread block of each region.
     """
 
     kernel: str
@@ -62,13 +61,9 @@ class Launch:
     def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """The table of regions as the kernel reads it."""
         rows = np.zeros(len(self.regions), REGION)
-        first = 0
-        for row, (box, variant) in zip(rows, self.regions, strict=True):
+        for row, (box, variant), first in zip(rows, self.regions, self.firsts, strict=True):
             row["lo"][: box.ndim], row["hi"][: box.ndim] = box.lo, box.hi
             row["variant"], row["first"] = variant, first
-            first += -(-box.size // cell.THREADS)
-        if self.firsts:
-            rows["first"] = self.firsts
         return rows
 
 
@@ -173,8 +168,8 @@ class Program:
         if not parts:
             return []
         table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
-        blocks = sum(-(-box.size // cell.THREADS) for box, _ in table)
-        return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table)]
+        *firsts, blocks = accumulate((-(-box.size // cell.THREADS) for box, _ in table), initial=0)
+        return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table, firsts=tuple(firsts))]
 
 
 def arguments_of(problem: Problem) -> Arguments:

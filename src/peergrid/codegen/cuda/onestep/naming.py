@@ -34,18 +34,14 @@ class Naming:
         entry = f"a.fields[{self.number(name)}].slot"
         return {SOURCE: f"{entry}[a.source]", TARGET: f"{entry}[a.target]"}.get(version, f"a.scratch[{version}]")
 
-    def strides(self, name: str, version: int = SOURCE) -> dict[int, str]:
-        """For each axis along which a field varies, the text of a version's stride ('' for 1)."""
-        ndim, axes = self.arguments.problem.grid.ndim, self.arguments.problem.fields[name].axes
-        if len(axes) < ndim:
-            return dict.fromkeys(axes, "")
-        kind = "into" if version == TARGET else "pitch"
-        return {axis: "" if axis == ndim - 1 else f"a.fields[{self.number(name)}].{kind}[{axis}]" for axis in axes}
-
     def at(self, name: str, index: dict[int, str], version: int = SOURCE) -> str:
         """The text of an offset into the block of a field's version; `index` gives the text of each coordinate."""
+        ndim, axes = self.arguments.problem.grid.ndim, self.arguments.problem.fields[name].axes
+        kind = "into" if version == TARGET else "pitch"
         terms = [
-            f"(long long)({index[axis]}) * {stride}" if stride else f"({index[axis]})"
-            for axis, stride in self.strides(name, version).items()
+            f"({index[axis]})"
+            if axis == ndim - 1 or len(axes) < ndim
+            else f"(long long)({index[axis]}) * a.fields[{self.number(name)}].{kind}[{axis}]"
+            for axis in axes
         ]
         return " + ".join(terms)

@@ -61,7 +61,7 @@ class BoundaryRings:
 
     @cached_property
     def lag(self) -> int:
-        """The rows that what a step leaves lies behind what it is given."""
+        """The rows by which what a step leaves lies behind what it is given."""
         return max(node.lag for node in self.step.nodes)
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from peergrid.codegen.cuda.blocked.reach import reach
 from peergrid.codegen.cuda.common.arguments import Arguments
@@ -22,14 +23,11 @@ class BlockShape:
     warps: int = 16
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """A coefficient along one axis: where its values begin in shared memory, how many there are, and how many of them
     lie before the first row or column of the tile's arrays.
     """
 
-    name: str
-    axis: int
     start: int
     length: int
     pad: int
@@ -81,18 +79,18 @@ class BlockCells2D:
         return found
 
     @cached_property
-    def profiles(self) -> tuple[Profile, ...]:
+    def profiles(self) -> dict[str, Profile]:
         """The coefficients along one axis, which lie behind the arrays, in the order of the fields' arguments."""
-        found, at = list[Profile](), self._array_values
+        found, at = dict[str, Profile](), self._array_values
         for name, axis, pad in _read_along_an_axis(self.problem):
-            found.append(Profile(name, axis, at, (self.height, self.shape.width)[axis] + 2 * pad, pad))
-            at += found[-1].length
-        return tuple(found)
+            found[name] = Profile(at, (self.height, self.shape.width)[axis] + 2 * pad, pad)
+            at += found[name].length
+        return found
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return (self._array_values + sum(profile.length for profile in self.profiles)) * self.problem.itemsize
+        return (self._array_values + sum(profile.length for profile in self.profiles.values())) * self.problem.itemsize
 
     @property
     def _array_values(self) -> int:

@@ -70,7 +70,6 @@ class Block2D(BlockCells2D):
 
     def _plan(self, updates: Updates) -> str:
         names, number = self.problem.fields, updates.number
-        profiles = {profile.name: (profile.start, profile.length, profile.pad) for profile in self.profiles}
         return PLAN.format(
             steps=self.shape.steps,
             stages=len(self.problem.stages),
@@ -78,12 +77,12 @@ class Block2D(BlockCells2D):
             warps=self.shape.warps,
             values=self.values,
             reach=listed(_sides(self.reach)),
-            longest=max((profile.length for profile in self.profiles), default=0),
+            longest=max((profile.length for profile in self.profiles.values()), default=0),
             start=listed(self.starts.get(name, 0) for name in names),
             double=flags(name in self.double for name in names),
-            profiles=listed(listed(profiles.get(name, (0, 0, 0)), "{}") for name in names),
+            profiles=listed(listed(self.profiles.get(name, (0, 0, 0)), "{}") for name in names),
             loaded=listed(map(number, self.starts)),
-            profile_fields=listed(map(number, profiles)),
+            profile_fields=listed(map(number, self.profiles)),
             structs=listed(f"BlockStage{number}" for number in range(len(self.problem.stages))),
         )
 
