@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,6 +85,11 @@ class Updates:
         """The statement that applies an update to a cell, its results in `next`, in the order of a stage's targets."""
         results = listed(f"next[{targets.index(assignment.target)}]" for assignment in applied[1])
         return f"{self.functions[applied]}(cell, {results});"
+
+    def choice(self, applied: Iterable[Applied], targets: Sequence[str]) -> str:
+        """The statements that apply the update of number `UPDATE` of a stage."""
+        calls = (self.call(one, targets) for one in applied)
+        return "\n".join(f"    if constexpr (UPDATE == {place}) {call}" for place, call in enumerate(calls))
 
     def box(self, applied: Applied) -> str:
         """The constants of an `UpdateBox`."""

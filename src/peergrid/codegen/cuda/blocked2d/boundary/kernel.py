@@ -158,10 +158,7 @@ class Boundary2D:
             rows_read=listed(listed((field(name), offset, ring), "{}") for name, offset, ring in reads),
             writes=listed(listed(row, "{}") for row in writes),
             boxes=listed(map(updates.box, applied)) or "{}",
-            calls="\n".join(
-                f"    if constexpr (UPDATE == {place}) {updates.call(update, targets)}"
-                for place, update in enumerate(applied)
-            ),
+            calls=updates.choice(applied, targets),
         )
 
     def _rows_read(self, node: PipelineNode) -> list[tuple[str, int, int]]:

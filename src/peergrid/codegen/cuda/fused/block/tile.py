@@ -57,7 +57,6 @@ class Block2D(BlockCells2D):
         final = ended(self.problem, number)
         growth = reduce(Growth.__or__, footprint(self.problem, 1).targets[0][number].values())
         writes = ((updates.number(name), int(name in mixed), int(name in final)) for name in targets)
-        calls = (updates.call(one, targets) for one in applied)
         return STAGE.format(
             number=number,
             written=len(targets),
@@ -65,7 +64,7 @@ class Block2D(BlockCells2D):
             reached=listed(_sides(growth)),
             writes=listed(listed(row, "{}") for row in writes),
             boxes=listed(map(updates.box, applied)) or "{}",
-            calls="\n".join(f"    if constexpr (UPDATE == {place}) {call}" for place, call in enumerate(calls)),
+            calls=updates.choice(applied, targets),
         )
 
     def _plan(self, updates: Updates) -> str:
