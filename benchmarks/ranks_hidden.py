@@ -5,6 +5,9 @@
 Two ranks on two hosts (network namespaces) of this machine, between which a wire delays every frame (`wire.py`).
 Devices are of a kind that only takes time: a pass sleeps, as the host of a GPU does. Emulated, and recorded as such.
 Hidden: the share of an exchange by which a step is not longer than without one; medians of several runs, and the best.
+A step lasts from one interior's start to the next one's, at the mean of a run and on the slower rank. What comes once
+in a run, and not in every step, is told apart: until the first interior starts, and from the last one's end until all
+ranks are done, of which one may be a step behind.
 Forecasts know of no step of two ranks that is busy: what a pass takes is measured on one device alone, and the network
 by what an exchange adds to a step whose passes take no time, with and without the delay.
 """
@@ -18,8 +21,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
@@ -46,10 +49,11 @@ from peergrid.runtime.ranks.exchange_times import exchange_times  # noqa: E402
 from peergrid.runtime.ranks.executor import RankedExecutor  # noqa: E402
 from peergrid.runtime.ranks.messages import MpiMail  # noqa: E402
 from peergrid.runtime.ranks.ranks import Ranks  # noqa: E402
-from peergrid.schedule import layout, one_iteration  # noqa: E402
+from peergrid.schedule import Schedule, layout, one_iteration  # noqa: E402
 from peergrid.schedule.passes.ranks import over_ranks  # noqa: E402
 
 BUSY, STEP = 2e-3, 50e-6  # seconds that a device takes for a step
+STEPS, WARM = 170, 4  # of a run behind busy devices; those at its beginning that do not count
 SIZES = {"4 KiB": 512, "64 KiB": 8192}  # columns of float64
 DEPTHS = (1, 2, 4, 8)
 EXCHANGED = (8, 4 << 10, 64 << 10)  # bytes
@@ -71,20 +75,73 @@ def sleeping(seconds: float, cells: int, memory: Any, work: Pass) -> None:
     time.sleep(seconds * work.steps * work.box.size / cells)
 
 
-def step_seconds(comm: Any, columns: int, depth: int, seconds: float) -> float:
-    """Seconds of a step, at the median of runs; comm: of two ranks, or None for a device without neighbours."""
+@dataclass(frozen=True)
+class Run:
+    """Seconds: of a step, the mean of a run; until the first interior starts; from the last one's end to the run's."""
+
+    step: float
+    beginning: float
+    end: float
+
+
+class Stamped:
+    """The pass of a device that is busy, with the moments at which interiors started and ended."""
+
+    def __init__(self, columns: int) -> None:
+        self._cells, self._moments = ROWS * columns, list[tuple[float, float]]()
+
+    def __call__(self, memory: Any, work: Pass) -> None:
+        began = time.perf_counter()
+        sleeping(BUSY, self._cells, memory, work)
+        if 2 * work.box.size > self._cells:
+            self._moments.append((began, time.perf_counter()))
+
+    def run(self, executor: Any, schedule: Schedule) -> Run:
+        self._moments.clear()
+        began = time.perf_counter()
+        executor.execute(schedule, STEPS // schedule.steps, 0)
+        ended, starts = time.perf_counter(), [start for start, _ in self._moments]
+        step = (starts[-1] - starts[WARM]) / (len(starts) - 1 - WARM)
+        return Run(step, starts[0] - began, ended - self._moments[-1][1])
+
+
+def behind_busy_devices(comm: Any, columns: int) -> dict[str, list[Run]]:
+    """Runs of a device without neighbours and of one with, in turns, each on the rank whose steps are longer."""
+    found: dict[str, list[Run]] = {"alone": [], "both": []}
+    with ExitStack() as opened:
+        ready = {}
+        for name, among in (("alone", None), ("both", comm)):
+            executor, schedule = carried(among, columns, 1, kernel := Stamped(columns))
+            opened.enter_context(closing(executor))
+            executor.execute(schedule, WARM, 0)
+            ready[name] = kernel, executor, schedule
+        for _ in range(RUNS):
+            for name, (kernel, executor, schedule) in ready.items():
+                runs = Ranks(comm).allgather(kernel.run(executor, schedule))
+                found[name].append(max(runs, key=lambda run: run.step))
+    return found
+
+
+def carried(comm: Any, columns: int, depth: int, kernel: Any) -> tuple[Any, Schedule]:
+    """An executor and what it carries out; comm: of two ranks, or None for a device without neighbours."""
     count = 1 if comm is None else 2
     plan = layout(made := problem(count * ROWS, columns), Partition.over(made.grid, count), options(depth))
-    kernel, schedule = partial(sleeping, seconds, ROWS * columns), one_iteration(plan, options(depth))
+    schedule = one_iteration(plan, options(depth))
     if comm is None:
         executor: Any = ThreadedExecutor(plan, 1, kernel)
     else:
         ranks = Ranks(comm, (0, 1))
         inner = ThreadedExecutor(plan, 1, kernel, devices=ranks.mine, mail=MpiMail(ranks, made.grid.dtype))
         executor = RankedExecutor(inner, ranks)
+    executor.prepare(schedule)
+    return executor, schedule
+
+
+def step_seconds(comm: Any, columns: int, depth: int, seconds: float) -> float:
+    """Seconds of a step, beginning and end of a run among them, at the median of runs."""
+    executor, schedule = carried(comm, columns, depth, partial(sleeping, seconds, ROWS * columns))
     times, samples = max(4, int(SECONDS / (seconds + 3e-4) / schedule.steps)), []
     with closing(executor):
-        executor.prepare(schedule)
         for _ in range(1 + SAMPLES):
             began = time.perf_counter()
             executor.execute(schedule, times, 0)
@@ -129,9 +186,9 @@ def measured() -> dict[str, Any]:
     times = exchange_times(comm, 2, EXCHANGED)
     found["exchange"] = {one.bytes: {"bare": one.bare, "messages": one.messages} for one in times.exchanges}
     for name, columns in SIZES.items():
-        runs = [(step_seconds(None, columns, 1, BUSY), step_seconds(comm, columns, 1, BUSY)) for _ in range(RUNS)]
+        runs = behind_busy_devices(comm, columns)
         whole = next(one.messages for one in times.exchanges if one.bytes == columns * 8)
-        found[name] = {"alone": [one for one, _ in runs], "both": [both for _, both in runs], "exchange": whole}
+        found[name] = {one: [asdict(run) for run in some] for one, some in runs.items()} | {"exchange": whole}
     depths = {depth: [step_seconds(comm, 512, depth, STEP) for _ in range(RUNS)] for depth in DEPTHS}
     found["in a step"] = exchange_in_a_step(comm)
     machine = replace(virtual_machine(), network=Line(found["in a step"], times.bandwidth))
@@ -205,13 +262,19 @@ def hidden(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float]:
     """Shares of an exchange that do not show in a step: of all of it, where threads that wake count as exchange; and of
     what the wire's delay adds.
     """
-    shares = [1 - (both - alone) / after["exchange"] for alone, both in zip(after["alone"], after["both"], strict=True)]
-    added = median(after["both"]) - median(before["both"])
+    alone, both = steps(after, "alone"), steps(after, "both")
+    shares = [1 - (long - short) / after["exchange"] for short, long in zip(alone, both, strict=True)]
+    added = median(both) - median(steps(before, "both"))
     return {
         "best": max(shares),
         "median": median(shares),
         "of the delay": 1 - added / (after["exchange"] - before["exchange"]),
     }
+
+
+def steps(found: dict[str, Any], name: str) -> list[float]:
+    """Seconds of a step in each run."""
+    return [run["step"] for run in found[name]]
 
 
 if __name__ == "__main__":
