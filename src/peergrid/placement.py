@@ -12,7 +12,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
 from peergrid.runtime.devices import Devices, parse_devices
-from peergrid.runtime.ranks.launcher import abort_on_error, own_devices
+from peergrid.runtime.ranks.launcher import abort_on_error, joins, own_devices
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
 from peergrid.schedule import Layout, Options, ResolvedOptions
 from peergrid.stencil import Problem
@@ -82,11 +82,11 @@ def place(
     comm: Communicator | None,
 ) -> Placement:
     """The placement of a run of `steps` steps; arguments as in `Simulation`. Options that are None are resolved."""
-    if comm is None or comm.size < 2:
+    if comm is None or not joins(comm):
         placed, ranks = devices if isinstance(devices, Devices) else parse_devices(str(devices)), None
     else:
         abort_on_error(comm)
-        own = devices if isinstance(devices, Devices) else own_devices(str(devices), comm)
+        own = own_devices(devices if isinstance(devices, Devices) else str(devices), comm)
         placed, ranks = devices_of_all(comm, own)
         ranks.same("the version", VERSION)
         ranks.same("the problem", tuple(sorted(identity_of(problem, norm).items())))

@@ -97,6 +97,8 @@ class Simulation:
         self._process = os.getpid()
         self._exposed: float | None = None
         self._schedules = Schedules(self.layout, self.options)
+        if self._ranks is not None:
+            self._ranks.same("the kernel", kernel)
         folder = None if sources is None else Path(sources)
         self._use(executor_of(self.devices, self.layout, steps, kernel, cache, placement.norm, folder, self._ranks))
         self._begin()
@@ -136,6 +138,8 @@ class Simulation:
         """
         with self._open():
             self._check_left(steps)
+            if self._ranks is not None and isinstance(self._executor, RankedExecutor):  # one that leads has no others
+                self._ranks.same("a count of steps", (self.step, steps))
             parts = self._schedules.through(steps, self.step, self._slot)
             self._executor.expect([schedule for schedule, _ in parts])
             for schedule, _ in parts:

@@ -140,9 +140,17 @@ def models(given: list[Any]) -> None:
             app([*line, "-o", str(folder / f"two-{name}")], standalone_mode=False)
 
 
-def different() -> None:
-    """Ranks that do not run the same problem."""
-    peergrid.run(counted(0.1 + 0.1 * MPI.COMM_WORLD.rank), 3, devices="cpu:1", comm=MPI.COMM_WORLD)
+def different(what: str) -> None:
+    """Ranks that do not run the same problem, from the same values, as long, on devices of one kind."""
+    comm = MPI.COMM_WORLD
+    odd = what if comm.rank == 1 else ""
+    rng = np.random.default_rng(odd == "values")
+    grid = Grid((67, 45), ("periodic", "fixed"))
+    problem = Problem.of([smooth(grid.field("u", rng.random(grid.shape)), 0.1 + 0.1 * (odd == "problem"))])
+    kernel = "reference" if odd == "kernel" else "compiled"
+    devices = "cuda" if what == "kinds" and not odd else "cpu:1"
+    with Simulation(problem, 10 + (odd == "steps"), devices=devices, kernel=kernel, comm=comm) as simulation:
+        simulation.run(3 + (odd == "calls"))
 
 
 def broken() -> None:
@@ -178,7 +186,7 @@ def hung() -> None:
 
 def late(where: str) -> None:
     """A rank that does not come to where the others wait: rank 0 while it decides for all, in the middle of what it
-    leads, or at the end of that; or rank 1 before the steps that others take.
+    leads, or at the end of that; or rank 1 before the steps that others take, since it hangs or has left the script.
     """
     comm = MPI.COMM_WORLD
     print(f"begun {os.getpid()}", flush=True)
@@ -195,6 +203,8 @@ def late(where: str) -> None:
             simulation.lead()
         if (where, comm.rank) in (("leading", 0), ("stepping", 1)):
             stop()
+        if (where, comm.rank) == ("leaving", 1):
+            sys.exit(0)
         simulation.run(10)
         simulation.sha256()
         if where == "ending":

@@ -48,7 +48,7 @@ APP = Path(__file__).with_name("ranks_app.py")
 ROOT = Path(__file__).resolve().parents[2]
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 STEPS = 11
-LATE = ("deciding", "stepping", "leading", "ending")
+LATE = ("deciding", "stepping", "leading", "ending", "leaving")
 SOCKETS = "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
 PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
 INTERRUPTED = """
@@ -174,12 +174,39 @@ def test_norms_and_reductions_do_not_depend_on_ranks() -> None:
     assert len(values) == STEPS
 
 
+DIFFERENT = {
+    "problem": "but the problem of rank 1 differs from that of rank 0",
+    "values": "but the problem of rank 1 differs from that of rank 0",
+    "steps": "but a count of steps or an option of rank 1 differs",
+    "kernel": "but the kernel of rank 1 differs",
+    "calls": "but a count of steps of rank 1 differs",
+    "kinds": "No CUDA device was found here",
+}
+
+
 @mpi
-def test_ranks_that_run_different_problems_are_refused_in_one_sentence() -> None:
-    done = mpiexec(2, "different", seconds=60)
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_ranks_that_do_not_run_the_same_are_refused_once_in_one_sentence(what: str) -> None:
+    done = mpiexec(2, "different", json.dumps(what), seconds=60)
     assert done.returncode == 2
-    assert "the problem of rank 1 differs from that of rank 0" in done.stderr
+    assert done.stderr.count(DIFFERENT[what]) == 1, done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("comm", ["world", 4, SimpleNamespace(size=True)])
+def test_what_is_no_communicator_is_refused(comm: object) -> None:
+    with pytest.raises(UsageError, match=r"comm takes an MPI communicator, such as mpi4py\.MPI\.COMM_WORLD, got "):
+        Simulation(next(iter(PROBLEMS.values()))(), 1, devices="cpu:1", comm=comm)
+
+
+def test_errors_end_all_ranks_after_any_number_of_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, ended = list[type[BaseException]](), list[int]()
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: told.append(kind))
+    monkeypatch.setattr(launcher, "_abort", lambda comm, code: ended.append(code))
+    for _ in range(2 * sys.getrecursionlimit()):
+        launcher.abort_on_error(SimpleNamespace(rank=0))
+    sys.excepthook(ValueError, ValueError("planted"), None)
+    assert (told, ended) == ([ValueError], [1])
 
 
 @mpi
@@ -387,6 +414,12 @@ def test_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(given, capture_output=True, text=True, timeout=60, env=foreign, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "The launcher started 3 processes, but the MPI library joins 1" in done.stderr
+    assert "Abort" not in done.stderr  # there is nobody to end
+    asked = "import ranks_app; ranks_app.different('')"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, env=foreign, check=False
+    )
+    assert "The launcher started 3 processes, but the MPI library joins 1" in done.stderr
 
 
 @mpi
@@ -411,7 +444,7 @@ def test_ranks_on_few_processors_and_slow_networks_are_warned_of() -> None:
     rank = RankFacts("a", 1, (0,), "cpu:1", (), "is not there", {"NCCL_NET": "Socket"})
     assert list(warnings_of([rank])) == [SOCKETS]
     shared, sockets = warnings_of([rank, rank])
-    assert shared.startswith("Ranks 0, 1 on a share 1 processors: ")
+    assert shared.startswith("Ranks 0, 1 on a share 1 processor: ")
     assert sockets == SOCKETS
     free, other = replace(rank, settings={}, gpus=("x",)), replace(rank, settings={}, processors=(1,), gpus=("y",))
     assert not list(warnings_of([free, other]))

@@ -16,7 +16,7 @@ from peergrid.runtime.executor import Executor
 from peergrid.runtime.executors import check_size
 from peergrid.runtime.kernel import Kernel
 from peergrid.runtime.ranks.executor import RankedExecutor
-from peergrid.runtime.ranks.launcher import abort_on_error
+from peergrid.runtime.ranks.launcher import abort_on_error, joins, own_devices
 from peergrid.runtime.ranks.messages import MpiMail
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
 from peergrid.schedule import Layout, Options, Schedule, build, layout
@@ -53,11 +53,10 @@ def place_of(devices: str | Devices | Place, comm: Communicator | None, options:
     """The place of a run on these devices. Raises UsageError if they are not available."""
     if isinstance(devices, Place):
         return devices
-    chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
-    if comm is None or comm.size == 1:
-        return Place(chosen)
+    if comm is None or not joins(comm):
+        return Place(devices if isinstance(devices, Devices) else parse_devices(devices))
     abort_on_error(comm)
-    together, ranks = devices_of_all(comm, chosen)
+    together, ranks = devices_of_all(comm, own_devices(devices, comm))
     return Place(together, ranks.by(options.route, together.kind))
 
 

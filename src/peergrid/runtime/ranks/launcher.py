@@ -8,8 +8,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 
 from peergrid.errors import DeviceFault, PeergridError, UsageError, extra
@@ -56,12 +57,36 @@ def world() -> Communicator | None:
             "such as 'pip install mpich' for its mpiexec."
         ) from None
     found: Communicator = MPI.COMM_WORLD
-    if found.size != size:
-        raise UsageError(
-            f"The launcher started {size} processes, but the MPI library joins {found.size}: they are of different "
-            "MPIs; use the launcher that came with the library, or choose the library with MPI4PY_LIBMPI."
-        )
+    _require_joined(found.size, size)
     return found
+
+
+def joins(comm: Communicator | None) -> bool:
+    """Whether several ranks work on one grid. Raises UsageError for what is no communicator, and for that of all
+    processes where it does not join those of the launcher: each would do the whole work by itself.
+    """
+    if comm is None:
+        return False
+    try:
+        size = comm.size
+    except Exception:  # of anything, or of MPI, for a communicator that is none
+        size = 0
+    if type(size) is not int or size < 1:
+        raise UsageError(f"comm takes an MPI communicator, such as mpi4py.MPI.COMM_WORLD, got {comm!r}.")
+    loaded = sys.modules.get("mpi4py.MPI")
+    if loaded is not None and comm == loaded.COMM_WORLD:
+        _require_joined(size, launched())
+    return size > 1
+
+
+def _require_joined(joined: int, started: int) -> None:
+    """Raise UsageError where a launcher started more processes than the MPI library joins."""
+    if joined < started:
+        raise UsageError(
+            f"The launcher started {started} processes, but the MPI library joins {joined}: they are of different "
+            "MPIs; use the launcher that came with the library (of Slurm: srun --mpi=pmi2 for MPICH, --mpi=pmix for "
+            "Open MPI), or choose the library with MPI4PY_LIBMPI."
+        )
 
 
 def require_alone(command: str) -> None:
@@ -74,11 +99,15 @@ def require_alone(command: str) -> None:
         )
 
 
-def own_devices(spec: str, comm: Communicator) -> Devices:
-    """The devices of this rank; 'auto': its share of its host's GPUs, or processors; 'cuda': of the GPUs."""
-    if spec not in ("auto", "cuda"):
-        return parse_devices(spec)
-    hosts, found = Ranks(comm).allgather(host()), parse_devices(spec)
+def own_devices(asked: str | Devices, comm: Communicator) -> Devices:
+    """The devices of this rank; 'auto': its share of its host's GPUs, or processors; 'cuda': of the GPUs.
+
+    All ranks call it, whatever they ask for, and may ask for different ones.
+    """
+    hosts = Ranks(comm).allgather(host())
+    found = asked if isinstance(asked, Devices) else parse_devices(asked)
+    if asked not in ("auto", "cuda"):
+        return found
     here = [rank for rank, name in enumerate(hosts) if name == hosts[comm.rank]]
     if found.kind == "cuda":
         return found if found.count == 1 else share(found.count, here.index(comm.rank), len(here))
@@ -87,17 +116,25 @@ def own_devices(spec: str, comm: Communicator) -> Devices:
 
 def abort_on_error(comm: Communicator) -> None:
     """From now on an error that nobody catches ends all processes: they would wait for this one for ever."""
-    usual = sys.excepthook
+    before = sys.excepthook
+    sys.excepthook = EndingAll(comm, before.usual if isinstance(before, EndingAll) else before)
 
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+
+@dataclass(frozen=True)
+class EndingAll:
+    """Tells of an error that nobody caught, and ends all processes; usual: what tells of errors else."""
+
+    comm: Communicator
+    usual: Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, PeergridError):
-            print(f"rank {comm.rank} on {socket.gethostname()}: {error}", file=sys.stderr)
-            _abort(comm, error.exit_code)
+            let_first_tell()
+            _tell(self.comm, error)
+            _abort(self.comm, error.exit_code)
         else:
-            usual(kind, error, trace)
-            _abort(comm, INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
-
-    sys.excepthook = hook
+            self.usual(kind, error, trace)
+            _abort(self.comm, INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
 
 @contextmanager
@@ -116,7 +153,7 @@ def apart(ranks: Ranks | None) -> Iterator[None]:
             while not all(ranks.allgather(ended.wait(min(HEARD, ranks.timeout / 2)))):
                 pass
         except DeviceFault as error:
-            print(f"rank {ranks.comm.rank} on {socket.gethostname()}: {error}", file=sys.stderr)
+            _tell(ranks.comm, error)
             _abort(ranks.comm, error.exit_code)
 
     hearing = threading.Thread(target=hear, name="other ranks", daemon=True)
@@ -131,10 +168,10 @@ def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
     """End all, with a sentence, where what is inside, a library that waits for other ranks, takes too long."""
 
     def give_up() -> None:
-        print(
-            f"rank {ranks.comm.rank} on {socket.gethostname()}: {awaited} did not end within {ranks.timeout:g} s: see "
-            f"which process hangs, or is gone, and start anew, with a larger {WAIT} if it is slow.",
-            file=sys.stderr,
+        _tell(
+            ranks.comm,
+            f"{awaited} did not end within {ranks.timeout:g} s: see which process hangs, or is gone, and start anew, "
+            f"with a larger {WAIT} if it is slow.",
         )
         _abort(ranks.comm, DeviceFault.exit_code)
 
@@ -156,8 +193,12 @@ def let_first_tell(environment: Mapping[str, str] = os.environ) -> None:
 def end_all(code: int) -> None:
     """End all processes that a launcher started, if they are joined; else nothing."""
     loaded = sys.modules.get("mpi4py.MPI")
-    if loaded is not None and launched() > 1:
+    if loaded is not None and loaded.COMM_WORLD.size > 1:
         _abort(loaded.COMM_WORLD, code)
+
+
+def _tell(comm: Communicator, sentence: object) -> None:
+    print(f"rank {comm.rank} on {socket.gethostname()}: {sentence}", file=sys.stderr)
 
 
 def _abort(comm: Communicator, code: int) -> None:

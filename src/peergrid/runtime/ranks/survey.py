@@ -128,9 +128,9 @@ def warnings_of(facts: Sequence[RankFacts]) -> Iterator[str]:
             used.setdefault(rank.processors, []).append(number)
         for processors, ranks in used.items():
             if len(ranks) > len(processors):
-                names = ", ".join(map(str, ranks))
+                names, those = ", ".join(map(str, ranks)), f"processor{'s' * (len(processors) > 1)}"
                 yield (
-                    f"Ranks {names} on {name} share {len(processors)} processors: bind them to others "
+                    f"Ranks {names} on {name} share {len(processors)} {those}: bind them to others "
                     "(mpiexec --bind-to none, srun --cpus-per-task), or start fewer."
                 )
     yield from _sockets(facts)
