@@ -62,7 +62,7 @@ def world() -> Communicator | None:
 
 
 def joins(comm: Communicator | None) -> bool:
-    """Whether several ranks work on one grid. Raises UsageError for what is no communicator, and for that of all
+    """True where several ranks work on one grid. Raises UsageError for what is no communicator, and for that of all
     processes where it does not join those of the launcher: each would do the whole work by itself.
     """
     if comm is None:
@@ -82,6 +82,7 @@ def joins(comm: Communicator | None) -> bool:
 def _require_joined(joined: int, started: int) -> None:
     """Raise UsageError where a launcher started more processes than the MPI library joins."""
     if joined < started:
+        take_names()  # a launcher may end this process while another one tells of it
         raise UsageError(
             f"The launcher started {started} processes, but the MPI library joins {joined}: they are of different "
             "MPIs; use the launcher that came with the library (of Slurm: srun --mpi=pmi2 for MPICH, --mpi=pmix for "
@@ -122,7 +123,7 @@ def abort_on_error(comm: Communicator) -> None:
 
 @dataclass(frozen=True)
 class EndingAll:
-    """Tells of an error that nobody caught, and ends all processes; usual: what tells of errors else."""
+    """The hook of errors that nobody catches: it tells of one, and ends all processes; usual: the hook before."""
 
     comm: Communicator
     usual: Callable[[type[BaseException], BaseException, TracebackType | None], object]
