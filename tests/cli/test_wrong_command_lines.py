@@ -32,7 +32,8 @@ WRONG = [
      "The split 2×2 makes 4 parts for 3 devices; give as many parts as devices."),
     (("run", "MODEL", "--steps", "0"), "'--steps' takes a whole number above 0, got 0."),
     (("run", "MODEL", "--steps", "many"),
-     "Invalid value for '--steps': Input should be a valid integer, unable to parse string as an integer; see"),
+     "Invalid value for '--steps': a whole number is expected; see 'peergrid run --help'."),
+    (("run", "MODEL", "--devices", "4"), "got '4'; write 'cpu:4' or GPUs such as 'cuda:0'."),
     (("run", "MODEL", "--no-such-option"), "No such option: --no-such-option"),
     (("plan", "nowhere.toml"), "nowhere.toml"),
     (("plan", "MODEL", "--strategy", "magic"), "A strategy is one of"),
@@ -46,7 +47,7 @@ WRONG = [
     (("bench", "small", "--devices", "cpu:3", "--counts", "1;2"), "here 3, got '1;2'; leave it out"),
     (("bench", "small", "--devices", "cpu:3", "--counts", ""), "here 3, got ''; leave it out"),
     (("frobnicate",), "No such command 'frobnicate'"),
-    (("run",), "Missing argument 'MODEL.toml'"),
+    (("run",), "Missing argument 'MODEL.toml'; see 'peergrid run --help'."),
 ]  # fmt: skip
 
 

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import matplotlib
 import numpy as np
 import pytest
 import segyio
 import zarr
 
 from peergrid import Simulation, UsageError
-from peergrid.models import Outcome, parse, read
+from peergrid.models import Outcome, PicturedBuilt, parse, read
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.results import sampled
+from peergrid.models.wave.shot import coarse
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -136,8 +138,16 @@ def test_the_steps_of_a_layered_medium_are_known_without_its_arrays(density: flo
     timed = model(medium)
     timed = replace(timed, grid=replace(timed.grid, steps=None, time=0.4))
     assert timed.steps == timed.propagator.steps(0.4)
-    large = replace(timed, grid=replace(timed.grid, size=(6e6, 6e6)))
-    assert large.memory(computing=True, writing=False).cells > 1 << 40
+    for size in ((6e6, 6e6), (200.0, 6e11)):
+        large = replace(timed, grid=replace(timed.grid, size=size))
+        assert large.memory(computing=True, writing=False).cells > 1 << 40
+
+
+def test_waves_of_any_length_are_warned_of_or_not() -> None:
+    """A wave of 1e17 cells is none that a grid is coarse for."""
+    found = model("[medium]\nvelocity = 1500.0\n")
+    assert coarse(found.propagator, 1e-15) == ()
+    assert "has 3.0 cells" in coarse(found.propagator, 50.0)[0]
 
 
 def test_a_survey_is_checked_without_the_places_of_all_receivers() -> None:
@@ -170,6 +180,20 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         times = np.arange(file.trace[1].size) * interval * 1e-6
         near = np.interp(times, expected.times, expected.traces[1])
         assert np.abs(file.trace[1] - near).max() < 0.05 * np.abs(near).max()
+
+
+@pytest.mark.parametrize("head", [PLANE, CUBE], ids=["plane", "cube"])
+def test_a_medium_is_drawn_before_it_runs(head: Mapping[str, Any], tmp_path: Path) -> None:
+    """In metres, with a colour bar, sources and receivers; of a cube the section of its source."""
+    layer = "[[layer]]\ntop = 50.0\nvelocity = 2500.0\n"
+    built = model(f"[medium]\nvelocity = 1500.0\n{'tilt = 10.0' if head is CUBE else ''}\n{layer}", head).build()
+    assert isinstance(built, PicturedBuilt)
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        built.picture(tmp_path / "medium.svg")
+    text = (tmp_path / "medium.svg").read_text()
+    for words in ("x (m)", "depth (m)", "velocity (m/s)", "sources", "receivers"):
+        assert words in text
+    assert ("section at y = 40 m" in text) == (head is CUBE)
 
 
 def test_resampled_traces_are_those_of_the_same_wave() -> None:

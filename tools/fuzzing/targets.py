@@ -246,6 +246,6 @@ TARGETS = (
     Target("formula", "formula", seeds.given(b"x / 3", b"max(x - 20, 0) * 1.2 + sqrt(abs(-x))"), take_formula),
     Target("run", "model.toml", seeds.corpus("model"), take_run),
     Target("run fdtd3d", "model.toml", seeds.corpus("space"), take_run),
-    Target("run seismic", "model.toml", seeds.corpus("acoustic2d", "vti2d"), take_run),
+    Target("run seismic", "model.toml", seeds.corpus("acoustic2d"), take_run),
     Target("command line", "words", seeds.LINES, take_line),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -31,6 +32,9 @@ OUT_OF_MEMORY = (
     "This machine, or the limit set for this process, has too little memory: use fewer devices, fewer steps or a "
     "coarser grid."
 )
+
+NO_NUMBER = re.compile(r"Input should be a valid integer.*")
+"""Typer's words for a text that is no whole number."""
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -84,8 +88,7 @@ def main() -> None:
         end_all(INTERRUPTED)
         sys.exit(INTERRUPTED)
     except TyperException as error:
-        message = error.format_message().rstrip(".")  # empty if help was shown because arguments were missing
-        _refuse(f"{message}; see 'peergrid --help'." if message else "", error.exit_code)
+        _refuse(_misused(error), error.exit_code)
     except PeergridError as error:
         _refuse(str(error), error.exit_code)
     except MemoryError:
@@ -93,6 +96,14 @@ def main() -> None:
     except OSError as error:  # on standard output; errors of files that a command writes are UsageErrors
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         _refuse(f"The output could not be written: {error.strerror or error}.", UsageError.exit_code)
+
+
+def _misused(error: TyperException) -> str:
+    """The sentence about a wrong command line; empty if the help was printed because there were no arguments."""
+    message = NO_NUMBER.sub("a whole number is expected", error.format_message().rstrip("."))
+    context = getattr(error, "ctx", None)
+    command = f" {context.info_name}" if context is not None and context.parent is not None else ""
+    return f"{message}; see 'peergrid{command} --help'." if message else ""
 
 
 def _refuse(sentence: str, code: int) -> None:

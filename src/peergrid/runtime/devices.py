@@ -51,7 +51,8 @@ def parse_devices(spec: str) -> Devices:
     if match := re.fullmatch(r"cuda(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", spec):
         return _gpus(match[1])
     got = spec if len(spec) <= 60 else f"{spec[:57]}..."
-    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{got}'.")
+    meant = f"; write 'cpu:{spec}' or GPUs such as 'cuda:0'" if re.fullmatch(r"[1-9][0-9]{0,3}", spec) else ""
+    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{got}'{meant}.")
 
 
 def cores() -> int:

@@ -281,13 +281,26 @@ class WaveModel:
         """
         if any(isinstance(getattr(self.medium, name), ParameterFile) for name in PARAMETERS):
             return self.propagator
-        column = (*(1,) * (self.ndim - 1), self.nodes[-1])
-        return Propagator(Medium(column, self.spacings, **self._parameters(column)), self.scheme)
+        nodes = self._contrasts
+        column = (*(1,) * (self.ndim - 1), len(nodes))
+        return Propagator(Medium(column, self.spacings, **self._parameters(column, nodes)), self.scheme)
+
+    @property
+    def _contrasts(self) -> NDArray[np.int64]:
+        """The nodes of a column that are nearer to the top of a layer than differences reach, and its ends."""
+        last, reach = self.nodes[-1] - 1, 2 * self.scheme.order
+        found = {0, last}
+        for layer in self.layers:
+            top = ceil(layer.top / self.spacings[-1])
+            found.update(range(max(0, top - reach), min(last, top + reach) + 1))
+        return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
     def propagator(self) -> Propagator:
         """The waves of the medium, with its parameters read."""
-        return Propagator(Medium(self.nodes, self.spacings, **self._parameters(self.nodes)), self.scheme)
+        return Propagator(
+            Medium(self.nodes, self.spacings, **self._parameters(self.nodes, np.arange(self.nodes[-1]))), self.scheme
+        )
 
     @cached_property
     def shot(self) -> Shot:
@@ -302,10 +315,10 @@ class WaveModel:
         single = np.array([receiver.position for receiver in self.receivers], dtype=np.float64)
         return np.concatenate([single.reshape(-1, self.ndim), *lines])
 
-    def _parameters(self, nodes: tuple[int, ...]) -> Mapping[str, Any]:
-        """The parameters of a medium of so many nodes."""
+    def _parameters(self, nodes: tuple[int, ...], down: NDArray[np.int64]) -> Mapping[str, Any]:
+        """The parameters of a medium of so many nodes; down: the numbers of its nodes along z."""
         found: dict[str, Any] = {}
-        depth = np.arange(self.nodes[-1], dtype=np.float64) * self.spacings[-1]
+        depth = down.astype(np.float64) * self.spacings[-1]
         for name in PARAMETERS:
             given = getattr(self.medium, name)
             if given is None:

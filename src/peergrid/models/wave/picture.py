@@ -1,4 +1,4 @@
-"""The picture of a gather: traces side by side, time downwards."""
+"""Pictures of seismic waves: a gather, traces side by side with time downwards; a survey; a medium before it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from peergrid.io.colours import diverging
 from peergrid.io.pictures import LARGEST, STYLE, gained, robust_limit, save, section, titled
 from peergrid.models.survey import Trace, distances
-from peergrid.models.wave.shot import Gather
+from peergrid.models.wave.shot import Gather, Shot
 
 
 def picture_gather(path: Path, gather: Gather, title: str) -> None:
@@ -30,7 +30,44 @@ def picture_gather(path: Path, gather: Gather, title: str) -> None:
         axes.set_xlabel("receiver")
         axes.set_ylabel("time (s)")
         axes.set_title(title)
-        figure.colorbar(image, ax=axes, shrink=0.85, pad=0.02, extend="both")
+        figure.colorbar(image, ax=axes, shrink=0.85, pad=0.02, extend="both", label="pressure")
+        save(path, figure)
+
+
+def picture_medium(path: Path, shot: Shot, title: str) -> None:
+    """The velocity with sources and receivers, x to the right and depth downwards; in 3D the section of the first
+    source, with all receivers projected onto it.
+    """
+    medium = shot.propagator.medium
+    values = np.broadcast_to(medium.values("velocity"), medium.shape)
+    where = ""
+    if medium.ndim == 3:
+        y = shot.source_positions[0][1]
+        row = round(y / medium.spacings[1])
+        values, where = values[:, row], f"section at y = {row * medium.spacings[1]:g} m"
+    step = 1 + max(values.shape) // LARGEST
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8, 5), layout="constrained")
+        axes = figure.add_subplot()
+        right, down = medium.extent[0], medium.extent[-1]
+        image = axes.imshow(
+            values[::step, ::step].T,
+            extent=(0.0, right, down, 0.0),
+            aspect="auto",
+            cmap="cividis",
+            interpolation="none",
+        )
+        for places, marker, colour, label in (
+            (shot.receiver_positions, "v", "white", "receivers"), (shot.source_positions, "*", "red", "sources"),
+        ):  # fmt: skip
+            if len(places):
+                axes.plot(places[:, 0], places[:, -1], marker, ms=9 if marker == "*" else 4, mfc=colour, mec="black",
+                          mew=0.5, label=label, clip_on=False)  # fmt: skip
+        axes.set_xlabel("x (m)")
+        axes.set_ylabel("depth (m)")
+        axes.set_title(titled(title, where) if where else title)
+        axes.legend(loc="lower left", fontsize=8)
+        figure.colorbar(image, ax=axes, shrink=0.85, pad=0.02, label="velocity (m/s)")
         save(path, figure)
 
 

@@ -78,6 +78,12 @@ class BuiltWaves:
         places = (tuple(map(float, place)) for place in self.shot.receiver_positions)
         return dict(zip(self.shot.names, places, strict=True))
 
+    def picture(self, path: Path) -> None:
+        """Draw the medium with sources and receivers."""
+        from peergrid.models.wave.picture import picture_medium  # takes matplotlib along
+
+        picture_medium(path, self.shot, self.model.title)
+
     def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
         """Write all shots to `gathers.h5`, to SEG-Y if requested, and a section of the first receiver's traces."""
         gathers = Gathers(traces, self.dt)

@@ -19,6 +19,7 @@ from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem
 
 ACCURATE = 0.005
+MOST_CELLS = 200  # of a wave, beyond which differences are accurate at any order
 """The share by which waves on a grid may run too slowly without a warning."""
 
 
@@ -153,9 +154,9 @@ def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
             f"at {frequency:.3g} Hz); use at most {velocity / frequency / 2:.3g} m, or a lower frequency."
         )
     found = []
-    slow = slowdown(scheme.order, cells)
+    slow = slowdown(scheme.order, cells) if cells < MOST_CELLS else 0.0
     if slow > ACCURATE:
-        needed = next(n for n in np.arange(cells, 200, 0.1) if slowdown(scheme.order, float(n)) <= ACCURATE)
+        needed = next(n for n in np.arange(cells, MOST_CELLS + 1, 0.1) if slowdown(scheme.order, float(n)) <= ACCURATE)
         found.append(
             f"The shortest wave ({velocity:g} m/s at {frequency:.3g} Hz) has {cells:.1f} cells and runs {slow:.1%} "
             f"too slowly at order {scheme.order}; a spacing of {velocity / frequency / needed:.3g} m or a higher order "
