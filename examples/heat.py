@@ -1,4 +1,4 @@
-"""Heat spreading in a plate: a stencil of one's own, over all devices."""
+"""Heat spreading in a plate: a user stencil on all devices."""
 
 import numpy as np
 

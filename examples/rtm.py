@@ -1,4 +1,4 @@
-"""Reverse-time migration: an image of a layer from the traces of a few shots, in a medium that knows nothing of it."""
+"""Reverse-time migration: an image of a layer from the traces of a few shots, in a medium without the layer."""
 
 import numpy as np
 
