@@ -8,7 +8,7 @@ from typing import cast
 from peergrid import Grid, Options, stencil
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.predict.here import forecaster_here, machine_here
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.devices import Devices
 from peergrid.stencil import Problem
 
@@ -29,8 +29,8 @@ class Described:
         return replace(H200, multiprocessors=self.multiprocessors)
 
 
-def driver(multiprocessors: int = 132) -> Driver:
-    return cast(Driver, Described(multiprocessors))
+def driver(multiprocessors: int = 132) -> CudaDriver:
+    return cast(CudaDriver, Described(multiprocessors))
 
 
 @stencil

@@ -17,7 +17,7 @@ from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.schedule.ops import Event, Queue
 
 Variant = Literal["each", "packed", "shared"]
@@ -67,7 +67,7 @@ def on_gpus(
     ordinals: tuple[int, ...],
     variant: Variant | None = None,
     repetitions: int = 1,
-    driver: Driver | None = None,
+    driver: CudaDriver | None = None,
 ) -> tuple[Pixels, Seconds]:
     """The new image, and the times that it took; values: the new value of every pixel value.
 

@@ -10,14 +10,14 @@ from peergrid.costs.machines import LAUNCH, nearest, with_host
 from peergrid.errors import PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.predict.forecast import Forecaster
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.memory.room import gpu_model
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Options
 from peergrid.stencil import Problem
 
 
-def machine_here(devices: Devices, driver: Driver | None = None) -> Machine | None:
+def machine_here(devices: Devices, driver: CudaDriver | None = None) -> Machine | None:
     """The machine of some devices; None for virtual ones, for a GPU used as several devices, and if no GPU works."""
     if devices.kind == "cpu" or len(set(devices.ordinals)) < devices.count:
         return None
@@ -35,7 +35,7 @@ def forecaster_here(
     devices: Devices,
     norm: str | None = None,
     split: Partition | None = None,
-    driver: Driver | None = None,
+    driver: CudaDriver | None = None,
 ) -> Forecaster | None:
     """Forecasts of a problem on some devices, or None."""
     machine = machine_here(devices, driver)

@@ -24,7 +24,7 @@ from peergrid.schedule.proved import require_right
 from peergrid.stencil import Problem
 
 if TYPE_CHECKING:
-    from peergrid.runtime.cuda.device.driver import Driver
+    from peergrid.runtime.cuda.device.driver import CudaDriver
     from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 
 IN_STREAMS = Options("async")
@@ -46,7 +46,7 @@ class Place:
 
     devices: Devices
     ranks: Ranks | None = None
-    driver: Driver | None = None
+    driver: CudaDriver | None = None
 
 
 def place_of(devices: str | Devices | Place, comm: Communicator | None, options: Options) -> Place:

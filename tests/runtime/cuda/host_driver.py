@@ -21,6 +21,7 @@ from host_kernels import COMPILER, kernels, library
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons import skeleton
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.device.faults import error
 
 __all__ = ["COMPILER", "HostDriver"]
@@ -64,8 +65,8 @@ def _handle(name: str, kinds: list[str], way: str) -> str:
     )
 
 
-class HostDriver:
-    """A `Driver` for tests; `gpus` of them, of which each reaches those that `links` allows.
+class HostDriver(CudaDriver):
+    """A driver for tests; `gpus` of them, of which each reaches those that `links` allows.
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
     of a kernel's thread; asked: the most shared memory that a thread block was to have; gpu:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.schedule.ops import Event, Queue
 
 COUNT = 1 << 30
@@ -13,7 +13,7 @@ LEAST = 64 << 20  # bytes below which caches would be measured
 COPIES = 8
 
 
-def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: Driver | None = None) -> float | None:
+def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: CudaDriver | None = None) -> float | None:
     """Bytes per second, read plus written, of copies within a GPU; the best of some samples.
 
     None where too little memory is free to tell.

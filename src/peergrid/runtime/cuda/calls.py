@@ -14,7 +14,7 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.workers import Workers
 from peergrid.schedule.ops import Queue
@@ -30,7 +30,7 @@ LAUNCHES, SAMPLES = 200, 15  # fewer at once than make the driver wait for the G
 THREADS = 32
 
 
-def launch_seconds(ordinals: tuple[int, ...], driver: Driver | None = None, cache: Path | None = None) -> float:
+def launch_seconds(ordinals: tuple[int, ...], driver: CudaDriver | None = None, cache: Path | None = None) -> float:
     """Seconds of a thread for a launch while as many threads issue as there are GPUs; the median of some samples.
 
     cache: a folder for the compiled kernel. Raises DeviceFault where a GPU cannot be used.

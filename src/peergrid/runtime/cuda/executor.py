@@ -14,7 +14,7 @@ from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.replay import DONE, FAILED, TIMED_OUT
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.device.processes import Line, Processes
 from peergrid.runtime.cuda.fused.chain import passed
@@ -72,7 +72,7 @@ class CudaExecutor:
         *,
         timeout: float = 5.0,
         cache: Path | None = None,
-        driver: Driver | None = None,
+        driver: CudaDriver | None = None,
         norm: str | None = None,
         submission_threads: int | None = None,
         sources: Path | None = None,

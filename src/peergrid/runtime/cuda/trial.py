@@ -29,7 +29,7 @@ from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Programs
@@ -64,7 +64,7 @@ class Trial:
     steps: int
     norm: str | None = None
     cache: Path | None = None
-    driver: Driver | None = None
+    driver: CudaDriver | None = None
     say: Callable[[str], None] | None = None
     ways: tuple[Way, ...] = ()
     foretold: float | None = None
@@ -121,7 +121,7 @@ class Trial:
         return ResolvedOptions(found, (_account(found, seconds, time.perf_counter() - started), *faults))
 
     @cached_property
-    def _driver(self) -> Driver:
+    def _driver(self) -> CudaDriver:
         return self.driver or CudaDriver()
 
     @cached_property

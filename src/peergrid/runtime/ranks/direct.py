@@ -14,13 +14,13 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.ranks.ranks import Ranks
 
 SIZES = (64, 4 << 10, 1 << 20)  # bytes: transports take other ways for small messages than for large ones
 
 
-def require_intact(ranks: Ranks, driver: Driver) -> None:
+def require_intact(ranks: Ranks, driver: CudaDriver) -> None:
     """Send test messages in a ring of all ranks, from the memory of one current GPU to that of the next.
 
     Raises UsageError, on all ranks, where one does not arrive intact. Where the MPI library ends the process by a
@@ -36,7 +36,7 @@ def require_intact(ranks: Ranks, driver: Driver) -> None:
         )
 
 
-def _arrives(ranks: Ranks, driver: Driver, size: int) -> bool:
+def _arrives(ranks: Ranks, driver: CudaDriver, size: int) -> bool:
     from mpi4py import MPI
 
     comm = ranks.comm

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from peergrid.runtime.cuda.device.devices import host_words
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.ranks.direct import require_intact
 from peergrid.runtime.ranks.ranks import Communicator, Ranks
 
@@ -30,7 +30,7 @@ class GpuExchange:
 
 def gpu_exchanges(
     ranks: Ranks,
-    driver: Driver,
+    driver: CudaDriver,
     ordinal: int,
     sizes: Sequence[int],
     direct: bool,
@@ -66,7 +66,7 @@ def gpu_exchanges(
 class _Ways:
     """Memory of a rank for exchanges, and the exchanges; theirs: the other's `into`, where it is reached."""
 
-    def __init__(self, comm: Communicator, driver: Driver, count: int, kept: ExitStack) -> None:
+    def __init__(self, comm: Communicator, driver: CudaDriver, count: int, kept: ExitStack) -> None:
         self._comm, self._driver, self._peer = comm, driver, 1 - comm.rank
         self.theirs = 0
         self.out, self.into = (self._kept(kept, driver.allocate(count), driver.free) for _ in range(2))

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.device.processes import Calls, Line
 from peergrid.runtime.ranks.carrier import Carrier
 from peergrid.runtime.ranks.direct import require_intact
@@ -45,7 +45,7 @@ class RanksAsProcesses:
     def direct(self) -> bool:
         return self._ranks.carrier == "mpi-direct"
 
-    def try_direct(self, driver: Driver) -> None:
+    def try_direct(self, driver: CudaDriver) -> None:
         require_intact(self._ranks, driver)
 
     def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:

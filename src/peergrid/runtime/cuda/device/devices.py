@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from peergrid.errors import PeergridError, UsageError
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.schedule.ops import Event, Queue
 
@@ -25,7 +25,7 @@ class Devices:
     mine: the devices of this process; processes: those that have the others.
     """
 
-    def __init__(self, driver: Driver, ordinals: tuple[int, ...], processes: Processes | None = None) -> None:
+    def __init__(self, driver: CudaDriver, ordinals: tuple[int, ...], processes: Processes | None = None) -> None:
         self.driver = driver
         self.ordinals = ordinals
         self.processes = processes

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Processes(Protocol):
     def direct(self) -> bool:
         """True where messages are carried from GPU memory to GPU memory."""
 
-    def try_direct(self, driver: Driver) -> None:
+    def try_direct(self, driver: CudaDriver) -> None:
         """Carry a test message between the current GPUs of all. Raises UsageError, on all, where it is not intact."""
 
     def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.schedule import Layout
 from peergrid.stencil.cost import minimal_bytes, operations
 
@@ -22,7 +22,9 @@ UNKNOWN = 5e10  # bytes a second where a driver does not say: a slow laptop's
 OPERATION = 0.25  # bytes that memory moves in the time of a single precision operation, where it moves most
 
 
-def step_seconds(layout: Layout, ordinals: tuple[int, ...], driver: Driver, mine: Sequence[int] | None = None) -> float:
+def step_seconds(
+    layout: Layout, ordinals: tuple[int, ...], driver: CudaDriver, mine: Sequence[int] | None = None
+) -> float:
     """Seconds of one step; devices that share a GPU follow one another. mine: those of this process (None: all)."""
     problem, cells = layout.problem, Counter[int]()
     for device in range(len(ordinals)) if mine is None else mine:

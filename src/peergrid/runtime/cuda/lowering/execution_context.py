@@ -13,7 +13,7 @@ from peergrid.codegen.cuda import service
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
-from peergrid.runtime.cuda.device.driver import Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.device.processes import Processes
 from peergrid.runtime.cuda.lowering.duration import step_seconds, timeout
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
@@ -46,7 +46,7 @@ class ExecutionContext:
 
     def __init__(
         self,
-        driver: Driver,
+        driver: CudaDriver,
         layout: Layout,
         total_steps: int,
         ordinals: tuple[int, ...],

@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box, FirstValues
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.memory.room import check_room, in_pages
 from peergrid.runtime.cuda.memory.sharing import Sharing
@@ -161,7 +161,7 @@ def fewest(plan: Plan, free: int, more: int = 0) -> int | None:
     return None if high is None else bisect_left(range(high), True, lo=high // 2 + 1, key=enough)
 
 
-def has_room(plan: Plan, ordinals: tuple[int, ...], driver: Driver | None = None) -> bool:
+def has_room(plan: Plan, ordinals: tuple[int, ...], driver: CudaDriver | None = None) -> bool:
     """True where GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
     try:
         with closing(Devices(driver or CudaDriver(), ordinals)) as devices:

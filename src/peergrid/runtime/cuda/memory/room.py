@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.device.driver import CudaDriver, Driver
+from peergrid.runtime.cuda.device.driver import CudaDriver
 
 SPARE = 64 << 20  # bytes a device keeps free for the driver
 PAGE = 2 << 20  # bytes: large arrays lie in pages of their own
@@ -17,7 +17,7 @@ SMALL = 1 << 20  # bytes of an array that shares a page with others
 KERNELS = 4 << 20  # bytes of kernels, tables of tiles, counters
 
 
-def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuModel:
+def gpu_model(ordinals: tuple[int, ...], driver: CudaDriver | None = None) -> GpuModel:
     """The model of the GPU for kernels of all of these: the least that any of them gives.
 
     The usual one where the GPUs cannot be asked: the run says why. Those of other hosts are alike.
@@ -31,7 +31,7 @@ def gpu_model(ordinals: tuple[int, ...], driver: Driver | None = None) -> GpuMod
         return H200
 
 
-def multiprocessors(ordinals: tuple[int, ...], driver: Driver, mine: Sequence[int] = ()) -> tuple[int, ...]:
+def multiprocessors(ordinals: tuple[int, ...], driver: CudaDriver, mine: Sequence[int] = ()) -> tuple[int, ...]:
     """Multiprocessors of each device; those that share a GPU share them.
 
     mine: the devices of this process, if others, which are alike, belong to others.
@@ -72,7 +72,7 @@ def check_room(
             )
 
 
-def check_least(ordinals: tuple[int, ...], needed: int, cells: int, driver: Driver | None = None) -> None:
+def check_least(ordinals: tuple[int, ...], needed: int, cells: int, driver: CudaDriver | None = None) -> None:
     """Raise DoesNotFit where GPUs have less free than their equal shares of so many bytes."""
     devices = Devices(driver or CudaDriver(), ordinals)
     try:
