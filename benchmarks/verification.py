@@ -28,11 +28,14 @@ from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.models.fdtd import build
 from peergrid.models.modelfile import read
-from peergrid.runtime.cuda.fused.protocol import KernelText
-from peergrid.schedule.protocol import Protocol, explore
 from peergrid.schedule.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tools"))
+
+from fused_protocol.model import Protocol, explore  # noqa: E402
+from fused_protocol.text import KernelText  # noqa: E402
+
 MODEL = "examples/gpr.toml"
 COMMAND = ("verify", MODEL, "--mutants", "--json")
 GPUS = ("cuda:0,1", "cuda:0,1,2,3")

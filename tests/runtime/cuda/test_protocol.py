@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from fused_protocol.model import Protocol, explore, mutants
+from fused_protocol.text import KernelText
 from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.skeletons import expanded
-from peergrid.runtime.cuda.fused.protocol import KernelText
-from peergrid.schedule.protocol import Protocol, explore, mutants
 
 
 def texts() -> Iterator[KernelText]:

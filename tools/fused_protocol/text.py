@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from peergrid.schedule.protocol import Protocol, Step
+from fused_protocol.model import Protocol, Step
 
 CALLS = re.compile(
     r"\b(?P<wait>await_neighbours|await_pass(?=\(e, p))\("

@@ -1,0 +1,1 @@
+"""The protocol of kernels with fused exchange: `model`, all executions of one; `text`, how it is read from kernels."""
