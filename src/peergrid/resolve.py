@@ -97,28 +97,29 @@ def resolve_options(
     """The options of a run of `steps` steps: those given, and the others by default, prediction or trial.
 
     On GPUs a long run begins with a trial of the predicted fastest options, whose result is kept in `cache`; say:
-    called with a sentence before it. Shorter runs use the prediction. GPUs of other processes are not tried.
+    called with a sentence before it. Shorter runs use the prediction. Without a prediction, and on GPUs of other
+    processes, nothing is tried.
     """
     usual = default_options(devices, problem, norm)
     usual = replace(usual, order=order or usual.order, route=route)
     resolved = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth) or not devices.here:
         return ResolvedOptions(resolved)
-    from peergrid.runtime.cuda.trial import Trial
+    from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
 
-    folder = (cache or default_cache()) / "cubin"
     cut = partition_of(problem, devices, usual, split, norm)
     orders = (order,) if order else tuple(ORDERS)
     promising = _promising(problem, devices, usual, (strategy, depth), steps, cut if split else None, norm, orders)
     if not promising:
-        trial = Trial(problem, cut, devices.ordinals, steps, norm, folder, say=say)
-        return trial.fastest(usual, strategy, depth) if trial.worthwhile else ResolvedOptions(resolved)
+        return ResolvedOptions(resolved)
     from peergrid.predict.choice import candidates
 
     other = None if promising[0].partition.parts == cut.parts else promising[0].partition
-    ways, foretold = candidates(promising, usual, orders), promising[0].seconds_per_step
-    trial = Trial(problem, other or cut, devices.ordinals, steps, norm, folder, say=say, ways=ways, foretold=foretold)
-    return replace(trial.fastest(usual) if trial.worthwhile else ResolvedOptions(ways[0]), split=other)
+    ways, folder = candidates(promising, usual, orders), (cache or default_cache()) / "cubin"
+    if steps * promising[0].seconds_per_step < WORTH_SECONDS:
+        return ResolvedOptions(ways[0], split=other)
+    trial = Trial(problem, other or cut, devices.ordinals, steps, ways, norm, folder, say=say)
+    return replace(trial.fastest(resolved), split=other)
 
 
 def _promising(

@@ -136,7 +136,7 @@ def test_the_arrangement_is_remembered(tmp_path: Path, monkeypatch: pytest.Monke
         problem = radar(distance)
         cut = balanced(problem, 2, 8)
         ways = Options("overlap", 8), Options("peer", 4)
-        trial = Trial(problem, cut, (0, 1), 400, cache=tmp_path, driver=HostDriver(), ways=ways)
+        trial = Trial(problem, cut, (0, 1), 400, ways, cache=tmp_path, driver=HostDriver())
         return trial.fastest(Options("overlap", 8))
 
     monkeypatch.setattr(Trial, "step_seconds", seconds)

@@ -19,23 +19,30 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.costs.machine import Line
 from peergrid.costs.machines import machine_named
 from peergrid.grid.partition import Partition
-from peergrid.resolve import resolve_options
+from peergrid.resolve import default_options, resolve_options
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.step_timer import StepTimer
-from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
+from peergrid.runtime.cuda.trial import Trial
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
 
 PROBLEM = PROBLEMS["heat_fixed"]()
 USUAL = Options("overlap", depth=8)
+WAYS = tuple(Options(strategy, depth) for strategy in ("peer", "overlap", "persistent") for depth in (8, 6))
+SHALLOW = tuple(Options(strategy, depth) for strategy in ("peer", "overlap", "persistent") for depth in (4, 2))
 
 
 def trial(
-    tmp_path: Path, devices: int = 2, steps: int = 400, problem: Problem = PROBLEM, gpu: GpuModel = H200
+    tmp_path: Path,
+    devices: int = 2,
+    steps: int = 400,
+    problem: Problem = PROBLEM,
+    gpu: GpuModel = H200,
+    ways: tuple[Options, ...] = WAYS,
 ) -> Trial:
-    partition = Partition.over(problem.grid, devices)
-    return Trial(problem, partition, tuple(range(devices)), steps, cache=tmp_path, driver=HostDriver(gpu=gpu))
+    partition, ordinals = Partition.over(problem.grid, devices), tuple(range(devices))
+    return Trial(problem, partition, ordinals, steps, ways, cache=tmp_path, driver=HostDriver(gpu=gpu))
 
 
 def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patch: pytest.MonkeyPatch) -> None:
@@ -46,54 +53,39 @@ def fake(times: dict[tuple[str, int], float], asked: list[tuple[str, int]], patc
     patch.setattr(Trial, "step_seconds", seconds)
 
 
-def test_named_ways_are_tried_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fastest_is_taken_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
-    fake({("graph", 4): 0.5, ("peer", 8): 0.7}, asked, monkeypatch)
-    found = replace(trial(tmp_path), ways=(Options("peer", 8), Options("graph", 4), USUAL)).fastest(USUAL)
+    fake({("graph", 4): 0.4, ("peer", 8): 0.5}, asked, monkeypatch)
+    said, ways = list[str](), (Options("peer", 8), Options("graph", 4), USUAL)
+    tuned = replace(trial(tmp_path, ways=ways), say=said.append)
+    found = tuned.fastest(USUAL)
     assert found.options == Options("graph", 4)
-    assert asked == [("peer", 8), ("overlap", 8), ("graph", 4)]  # those of one depth on the same memory
-
-
-def test_the_fastest_depth_then_the_fastest_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
-    fake({("peer", 6): 0.5, ("overlap", 6): 0.4, ("overlap", 8): 0.1}, asked, monkeypatch)
-    said: list[str] = []
-    found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
-    assert found.options == Options("overlap", 6)
-    assert found.notes[0].startswith("'overlap', depth 6: the fastest of 5 ways tried in ")
-    assert "4e+05 µs per step ('peer', depth 8: 1e+06; 'peer', depth 6: 5e+05; " in found.notes[0]
+    assert found.notes[0].startswith("'graph', depth 4: the fastest of 3 ways tried in ")
+    assert "4e+05 µs per step ('peer', depth 8: 5e+05; 'overlap', depth 8: 1e+06)" in found.notes[0]
     assert said == ["compiling and trying a few ways to arrange the run; the fastest is remembered"]
-    assert [way for way in asked if way[0] == "persistent"] == [("persistent", 8), ("persistent", 6)]
-    assert ("overlap", 8) not in asked
+    assert asked == [("peer", 8), ("overlap", 8), ("graph", 4)]  # those of one depth on the same memory
     asked.clear()
-    found = replace(trial(tmp_path), say=said.append).fastest(USUAL)
-    assert found.options == Options("overlap", 6)
-    assert found.notes == ("'overlap', depth 6: the fastest of an earlier trial on these GPUs.",)
+    found = replace(tuned).fastest(USUAL)
+    assert found.options == Options("graph", 4)
+    assert found.notes == ("'graph', depth 4: the fastest of an earlier trial on these GPUs.",)
     assert not asked  # remembered
     assert len(said) == 1
-    assert trial(tmp_path, devices=3).fastest(USUAL).options == Options("overlap", 6)
+    assert trial(tmp_path, devices=3, ways=ways).fastest(USUAL).options == Options("graph", 4)
     assert asked  # another machine
     asked.clear()
+    elsewhere = tuple(replace(way, route="host") for way in ways)
+    assert trial(tmp_path, ways=elsewhere).fastest(USUAL).options == replace(ways[1], route="host")
+    assert asked  # not what was found for another route
+    asked.clear()
     monkeypatch.setattr(HostDriver, "name", lambda *_: "another")
-    assert trial(tmp_path).fastest(USUAL).options == Options("overlap", 6)
+    assert trial(tmp_path, ways=ways).fastest(USUAL).options == Options("graph", 4)
     assert asked  # other GPUs
 
 
-def test_what_the_user_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_way_needs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
-    fake({("async", 6): 0.5}, asked, monkeypatch)
-    assert trial(tmp_path).fastest(USUAL, strategy="async").options == Options("async", 6)
-    assert {strategy for strategy, _ in asked} == {"async"}
-    asked.clear()
-    assert trial(tmp_path).fastest(USUAL, depth=20).options.depth == 20
-    assert {depth for _, depth in asked} == {20}
-    asked.clear()
-    ordered = replace(USUAL, order="pairwise", route="host")
-    found = trial(tmp_path).fastest(ordered, strategy="async").options
-    assert (found.order, found.route) == ("pairwise", "host")
-    assert asked  # not what was found for another route
-    asked.clear()
-    assert trial(tmp_path).fastest(USUAL, strategy="serial", depth=3) == ResolvedOptions(Options("serial", 3))
+    fake({}, asked, monkeypatch)
+    assert trial(tmp_path, ways=(Options("serial", 3),)).fastest(USUAL) == ResolvedOptions(Options("serial", 3))
     assert not asked
 
 
@@ -136,7 +128,7 @@ def test_problems_of_one_step_per_pass_are_told_apart(tmp_path: Path, monkeypatc
     for update in (up, aside):
         given = Problem.of(update(grid.field("u")))
         asked.clear()
-        trial(tmp_path, problem=given).fastest(Options("overlap", depth=1))
+        trial(tmp_path, problem=given, ways=(Options("overlap", 1), Options("peer", 1))).fastest(USUAL)
         assert asked
 
 
@@ -163,39 +155,16 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 def test_nothing_can_be_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "step_seconds", lambda *_: inf)
     assert trial(tmp_path).fastest(USUAL) == ResolvedOptions(USUAL)
-    assert trial(tmp_path).fastest(USUAL, strategy="async") == ResolvedOptions(Options("async", 8))
-    assert trial(tmp_path).fastest(USUAL, depth=3) == ResolvedOptions(Options("overlap", 3))
     assert not (tmp_path / "trials").exists()
-
-
-def test_only_long_runs_are_worth_it(tmp_path: Path) -> None:
-    launch, large = H200.costs.calls.launch, jacobi(4096, 4096)
-    enough = int(WORTH_SECONDS / launch)
-    assert trial(tmp_path, steps=enough).worthwhile  # however small the grid
-    assert not trial(tmp_path, steps=enough // 2).worthwhile
-    moved = 8 * (1 << 23) / H200.costs.bandwidth
-    enough = int(WORTH_SECONDS / (launch + moved)) + 1
-    assert trial(tmp_path, steps=enough, problem=large).worthwhile
-    assert not trial(tmp_path, steps=enough - 1, problem=large).worthwhile
-    assert not trial(tmp_path, devices=3, steps=enough, problem=large).worthwhile
-
-
-def test_runs_are_as_long_as_foretold(tmp_path: Path) -> None:
-    assert replace(trial(tmp_path, steps=1000), foretold=WORTH_SECONDS / 1000).worthwhile
-    assert not replace(trial(tmp_path, steps=999), foretold=WORTH_SECONDS / 1000).worthwhile
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 def test_on_the_hosts_driver(tmp_path: Path) -> None:
     driver = HostDriver()
-    found = replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=4)).options
-    assert found.depth in (2, 3, 4)
-    assert found.strategy in ("peer", "overlap", "persistent")
+    assert replace(trial(tmp_path, ways=SHALLOW), driver=driver).fastest(USUAL).options in SHALLOW
     assert not driver.live
-    short = trial(tmp_path / "short", steps=3)
-    assert short.fastest(Options("overlap", depth=4)) == ResolvedOptions(
-        Options("overlap", depth=4)
-    )  # no room for a trial
+    short = trial(tmp_path / "short", steps=3, ways=SHALLOW)
+    assert short.fastest(USUAL) == ResolvedOptions(USUAL)  # no room for a trial
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -208,7 +177,7 @@ def test_kernels_are_compiled_before_they_are_tried(tmp_path: Path, monkeypatch:
         return tried(self, options, timer)
 
     monkeypatch.setattr(Trial, "step_seconds", seconds)
-    replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=4))
+    replace(trial(tmp_path, ways=SHALLOW), driver=driver).fastest(USUAL)
     assert len(ahead) == len(set(ahead)) > 2
     assert all("struct Passes" in text for text in set(driver.texts) - set(ahead))  # which of those serves, devices say
 
@@ -249,7 +218,7 @@ def failing(fault: DeviceFault, patch: pytest.MonkeyPatch) -> list[int]:
 def test_a_candidate_that_fails_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(DeviceFault("A signal was lost."), monkeypatch)
     driver = HostDriver()
-    found = replace(trial(tmp_path), driver=driver).fastest(Options("overlap", depth=2))
+    found = replace(trial(tmp_path, ways=SHALLOW[1:]), driver=driver).fastest(USUAL)
     assert found.options.strategy in ("overlap", "persistent")
     assert found.notes[1:] == ("'peer', depth 2, was tried and left out: A signal was lost.",)
     assert not (tmp_path / "trials").exists()  # it may have been bad luck
@@ -276,36 +245,10 @@ def test_gpus_that_are_not_there_are_left_to_the_run_to_say(tmp_path: Path) -> N
     assert few.fastest(USUAL) == ResolvedOptions(USUAL)
 
 
-def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
-    fake({}, asked, monkeypatch)
-    little = HostDriver(gpu=H200.with_block_shared(10 << 10))
-    replace(trial(tmp_path, problem=PROBLEMS["yee"]()), driver=little).fastest(USUAL, strategy="overlap")
-    assert asked == [("overlap", 3), ("overlap", 2)]
+def test_passes_are_those_that_find_room_in_shared_memory(tmp_path: Path) -> None:
     cube = trial(tmp_path, problem=PROBLEMS["heat_cube"]())
-    least = HostDriver(gpu=H200.with_block_shared(2 << 10))
-    drivers = (HostDriver(), little, least)
-    assert [replace(cube, driver=driver)._within_memory(USUAL).block for driver in drivers] == [4, 2, 1]
-
-
-def test_one_step_per_pass_is_tried_where_operations_in_double_precision_are_slow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Card(HostDriver):
-        def double_cost(self, ordinal: int) -> int:
-            return 64
-
-    asked: list[tuple[str, int]] = []
-    fake({}, asked, monkeypatch)
-    for dtype in ("float64", "float32"):
-        grid = Grid((160, 160, 160), boundary="periodic", dtype=dtype)
-        problem = Problem.of(heat_3d(grid.field("u"), 0.1))
-        for number, driver in enumerate((Card(), HostDriver())):
-            asked.clear()
-            made = replace(trial(tmp_path / f"{dtype} {number}", problem=problem), driver=driver)
-            made.fastest(Options("overlap", depth=4), strategy="overlap")
-            assert (("overlap", 1) in asked) == (dtype == "float64" and number == 0)
-            assert len(asked) > 1
+    drivers = (HostDriver(gpu=H200.with_block_shared(count)) for count in (227 << 10, 10 << 10, 2 << 10))
+    assert [replace(cube, driver=driver)._arranged(USUAL)[1].options.block for driver in drivers] == [4, 2, 1]
 
 
 def on_slow_links(patch: pytest.MonkeyPatch) -> Devices:
@@ -335,3 +278,9 @@ def test_a_run_is_arranged_as_foretold_and_a_long_one_tries_that(
     assert len(asked) > 5
     named = resolve_options(devices, problem, 10, strategy="overlap", split=(4, 1, 1), cache=tmp_path)
     assert named.split is None
+
+
+def test_what_nothing_is_foretold_of_is_arranged_in_the_usual_way(tmp_path: Path) -> None:
+    shared = Devices("cuda", (0, 0))
+    found = resolve_options(shared, PROBLEM, 10**7, depth=2, cache=tmp_path)
+    assert found == ResolvedOptions(replace(default_options(shared, PROBLEM), depth=2))

@@ -12,38 +12,30 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import product
+from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.choose.steps import block_of, lengths, several_steps, split_at
+from peergrid.codegen.cuda.choose.steps import block_of, split_at
 from peergrid.codegen.cuda.gpu_model import GpuModel
-from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
-from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
-from peergrid.runtime.cuda.lowering.programs import Programs
+from peergrid.runtime.cuda.lowering.programs import Needed, Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
 from peergrid.runtime.cuda.step_timer import StepTimer
 from peergrid.schedule import Layout, Options, ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
-from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
-from peergrid.stencil.cost import minimal_bytes
 
 WORTH_SECONDS = 1.0  # of a run, as foretold, from which on a trial is worth its kernels: compilers take seconds
-CANDIDATES = 2  # numbers of steps per pass to try: the third was never the best where all were tried
-SLOW_DOUBLE = 8  # times as long as in single precision: there several steps may cost more than they save
 
 Way = Options
 """A candidate."""
@@ -53,67 +45,38 @@ Way = Options
 class Trial:
     """The run that is to be tuned: `steps` steps of a problem, split as given, perhaps with a norm.
 
-    cache: folder of compiled kernels and of what was found; driver: what to run on, the installed one by default;
-    say: told, before devices are kept busy, what they are kept busy with; ways: the candidates to be tried, the most
-    promising first (empty: those that rules of thumb name); foretold: seconds of a step under the first of them.
+    ways: the candidates, the most promising first; cache: folder of compiled kernels and of what was found; driver:
+    what to run on, the installed one by default; say: told, before devices are kept busy, what they are kept busy with.
     """
 
     problem: Problem
     partition: Partition
     ordinals: tuple[int, ...]
     steps: int
+    ways: tuple[Way, ...]
     norm: str | None = None
     cache: Path | None = None
     driver: CudaDriver | None = None
     say: Callable[[str], None] | None = None
-    ways: tuple[Way, ...] = ()
-    foretold: float | None = None
 
-    @property
-    def worthwhile(self) -> bool:
-        """True where the run takes so long that choosing well matters."""
-        return self.steps * (self._least if self.foretold is None else self.foretold) >= WORTH_SECONDS
+    def fastest(self, usual: Options) -> ResolvedOptions:
+        """The fastest candidate; the usual way, where none can be carried out.
 
-    @property
-    def _least(self) -> float:
-        """Seconds of a step that is a launch, and as fast as memory."""
-        costs = self._gpu.costs
-        return costs.calls.launch + minimal_bytes(self.problem) / self.partition.devices / costs.bandwidth
-
-    def fastest(
-        self, usual: Options, strategy: StrategyName | None = None, depth: int | None = None
-    ) -> ResolvedOptions:
-        """The fastest arrangement, the strategy sought after the depth; what the caller names stays.
-
-        usual: what is known without a device, with the order and the route that are asked for; what a trial cannot
-        tell stays so. Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
+        Raises DeviceFault where the devices fail for good; a candidate that fails alone is left out.
         """
-        usual = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
         if max(self.ordinals) >= self._driver.device_count():
             return ResolvedOptions(usual)  # the run says so
-        strategies = (strategy,) if strategy else self._strategies
-        depths = (depth,) if depth else self._depths(usual.depth)
-        ways = self.ways or tuple(replace(usual, strategy=s, depth=d) for s, d in product(strategies, depths))
-        if len(ways) == 1:
-            return ResolvedOptions(ways[0])
-        place = self._place(ways)
-        known = _remembered(place, ways)
+        if len(self.ways) == 1:
+            return ResolvedOptions(self.ways[0])
+        place = self._place()
+        known = _remembered(place, self.ways)
         if known is not None:
             return ResolvedOptions(known, (f"{_words(known)}: the fastest of an earlier trial on these GPUs.",))
         if self.say is not None:
             self.say("compiling and trying a few ways to arrange the run; the fastest is remembered")
         started = time.perf_counter()
-        with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
-            self._compile(devices, ways)
-            with closing(self.timer()) as timer:
-                attempts = _Attempts(self, devices, timer)
-                if self.ways:
-                    depths_in_order = [way.depth for way in ways]
-                    attempts.make(sorted(ways, key=lambda way: depths_in_order.index(way.depth)))
-                else:
-                    attempts.search(usual, depths, strategies)
-        faults, seconds = tuple(attempts.faults), attempts.seconds
-        found = attempts.best
+        seconds, faults = self._tried()
+        found = min(seconds, key=seconds.__getitem__)
         if seconds[found] == inf:
             return ResolvedOptions(usual, faults)
         if not faults:
@@ -128,142 +91,85 @@ class Trial:
     def _gpu(self) -> GpuModel:
         return gpu_model(self.ordinals, self._driver)
 
-    @cached_property
-    def _multiprocessors(self) -> tuple[int, ...]:
-        return multiprocessors(self.ordinals, self._driver)
+    def _tried(self) -> tuple[dict[Way, float], tuple[str, ...]]:
+        """Seconds of a step of each candidate, and a sentence for each that failed.
 
-    @property
-    def _strategies(self) -> tuple[StrategyName, ...]:
-        cells = self.problem.grid.box.size // self.partition.devices
-        flat = self.problem.grid.ndim == 2
-        short = flat and saves_launches(self.problem, 1, cells, self._gpu.costs)
-        small: tuple[StrategyName, ...] = ("persistent",) if short else ()
-        return (("peer", "overlap") if self.partition.devices > 1 else ("overlap",)) + small
-
-    def _depths(self, most: int) -> tuple[int, ...]:
-        """The numbers of steps per pass to try; one by itself, too, where what several make twice costs the most."""
-        found = lengths(self.problem, most, self.norm, self._gpu)[:CANDIDATES]
-        volume, double = self.problem.grid.ndim == 3, self.problem.itemsize == 8
-        slow = volume and double and max(map(self._driver.double_cost, self.ordinals)) >= SLOW_DOUBLE
-        return (*found, 1) if (slow or self._streamed) and 1 not in found else found
-
-    @cached_property
-    def _streamed(self) -> tuple[str, ...]:
-        """The programs of one step, where kernels that stream make it."""
-        cells = max(self.partition.owned(device).size for device in range(self.partition.devices))
-        kernel = one_pass(self.problem, self._gpu) if cells >= self._gpu.streamed_cells_3d else None
-        return () if kernel is None else tuple(program.source for program in kernel.programs)
+        A candidate that fails alone is left out; where the devices are lost with it, its fault is raised.
+        """
+        seconds, faults = dict[Way, float](), list[str]()
+        depths = [way.depth for way in self.ways]
+        with closing(Devices(self._driver, self.ordinals)) as devices:  # their contexts outlive each candidate
+            self._compile(devices)
+            with closing(StepTimer(self._executor, self.steps)) as timer:
+                for way in sorted(self.ways, key=lambda way: depths.index(way.depth)):
+                    try:
+                        seconds[way] = self.step_seconds(way, timer)
+                    except DeviceFault as fault:
+                        _require_answer(devices, fault)
+                        seconds[way] = inf
+                        faults.append(f"{_words(way)}, was tried and left out: {fault}")
+        return seconds, tuple(faults)
 
     def step_seconds(self, options: Options, timer: StepTimer) -> float:
         """Seconds of one step, the median of some samples; infinite where the devices cannot do it this way."""
-        options = self._within_memory(options)
         try:
-            plan = self._layout(options)
-            return timer.seconds(_period(plan, options), plan)
+            plan, schedule = self._arranged(options)
+            return timer.seconds(schedule, plan)
         except (UsageError, DoesNotFit):  # said again, if nothing else can be done, by the run itself
             return inf
 
-    def timer(self) -> StepTimer:
-        """The measurement of the candidates."""
-        make = partial(
-            CudaExecutor,
-            total_steps=self.steps,
-            ordinals=self.ordinals,
-            cache=self.cache,
-            driver=self._driver,
-            norm=self.norm,
-        )
-        return StepTimer(make, self.steps)
+    def _executor(self, plan: Layout) -> CudaExecutor:
+        return CudaExecutor(plan, self.steps, self.ordinals, cache=self.cache, driver=self._driver, norm=self.norm)
 
-    def _place(self, ways: Sequence[Way]) -> Path | None:
+    def _place(self) -> Path | None:
         """The file of the answer: under the machine, the boxes, the candidates, and the kernels' text."""
         if self.cache is None:
             return None
-        gpus, depths = sorted(set(self.ordinals)), tuple(dict.fromkeys(way.depth for way in ways))
+        gpus = sorted(set(self.ordinals))
         machine = [(self._driver.name(gpu), [self._driver.reaches(gpu, peer) for peer in gpus]) for gpu in gpus]
         boxes = [self.partition.owned(device) for device in range(self.partition.devices)]
-        texts = self._texts(depths) or [onestep.program(self.problem, [boxes[:1]], self._gpu).source]
-        texts += self._persistent(dict.fromkeys(way.depth for way in ways if way.strategy == "persistent"))
+        texts = [text for needed in self._needed for text in needed.texts]
+        texts += [kernel.layer.source for needed in self._needed for kernel in needed.striped if kernel.layer]
         texts += [str(reduction) for reduction in self.problem.reductions]
-        facts = (machine, self.ordinals, boxes, [_named(way) for way in ways], texts)
+        facts = (machine, self.ordinals, boxes, [_named(way) for way in self.ways], texts)
         return self.cache / "trials" / f"{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}.json"
 
-    def _texts(self, depths: Sequence[int]) -> list[str]:
-        """The programs of passes."""
-        made = [kernel for d in depths if (kernel := several_steps(self.problem, d, self.norm, self._gpu)) is not None]
-        box, single = self.partition.owned(0), self._streamed if 1 in depths else ()
-        return [*single, *(launch.program.source for kernel in made for launch in kernel.launches(box, 1))]
-
-    def _persistent(self, depths: Iterable[int]) -> list[str]:
-        """The programs of many passes."""
-        boxes = tuple(self.partition.owned(device) for device in range(self.partition.devices))
-        found = (persistent_kernel(self.problem, depth, boxes, self._gpu, self._multiprocessors) for depth in depths)
-        return [kernel.program.source for kernel in found if kernel is not None]
-
-    def _compile(self, devices: Devices, ways: Iterable[Options]) -> None:
+    def _compile(self, devices: Devices) -> None:
         """Compile what the candidates need side by side, where there is a cache in which they find it."""
-        if self.cache is None:
-            return
-        with closing(Programs(devices, self.cache)) as programs:
-            for options in map(self._within_memory, ways):
-                with suppress(UsageError):  # said by the candidate
-                    plan = self._layout(options)
-                    kernels = Kernels(plan, self.norm, self._gpu, self._multiprocessors, self._reaches)
-                    programs.expect([kernels.needed(_period(plan, options))])
-            programs.settle()
+        if self.cache is not None:
+            with closing(Programs(devices, self.cache)) as programs:
+                programs.expect(self._needed)
+                programs.settle()
+
+    @cached_property
+    def _needed(self) -> tuple[Needed, ...]:
+        """The texts of each candidate that there are kernels for."""
+        found, room = list[Needed](), multiprocessors(self.ordinals, self._driver)
+        for way in self.ways:
+            with suppress(UsageError):  # said by the candidate
+                plan, schedule = self._arranged(way)
+                found.append(Kernels(plan, self.norm, self._gpu, room, self._reaches).needed(schedule))
+        return tuple(found)
 
     def _reaches(self, device: int, other: int) -> bool:
         return self._driver.reaches(self.ordinals[device], self.ordinals[other])
 
-    def _within_memory(self, options: Options) -> Options:
-        return replace(options, block=block_of(self.problem, options.depth, self._gpu, self.norm))
-
-    def _layout(self, options: Options) -> Layout:
+    def _arranged(self, way: Way) -> tuple[Layout, Schedule]:
+        """The memory of a candidate, and the schedule that a run repeats; without its reductions where those are far
+        apart.
+        """
+        options = replace(way, block=block_of(self.problem, way.depth, self._gpu, self.norm))
         align = split_at(self.problem, self.partition, self.norm, self._gpu)
-        return layout(self.problem, self.partition, options, align)
+        plan = layout(self.problem, self.partition, options, align)
+        return plan, one_iteration(plan, options, start=None if repeated(self.problem) is None else 0)
 
 
-class _Attempts:
-    """The candidates tried so far: seconds of a step of each, and a sentence for each that failed."""
-
-    def __init__(self, trial: Trial, devices: Devices, timer: StepTimer) -> None:
-        self._trial, self._devices, self._timer = trial, devices, timer
-        self.seconds: dict[Way, float] = {}
-        self.faults: list[str] = []
-
-    @property
-    def best(self) -> Way:
-        return min(self.seconds, key=self.seconds.__getitem__)
-
-    def make(self, ways: Iterable[Way]) -> None:
-        """Try all of them."""
-        for way in ways:
-            self._try(way)
-
-    def search(self, usual: Options, depths: Sequence[int], strategies: Sequence[StrategyName]) -> None:
-        """Try the depths under the first strategy, then the others at the best of them; 'persistent' wants its own."""
-        self.make(replace(usual, strategy=strategies[0], depth=depth) for depth in depths)
-        best = self.best.depth
-        for strategy in strategies[1:]:
-            tried = depths if strategy == "persistent" else (best,)
-            self.make(replace(usual, strategy=strategy, depth=depth) for depth in tried)
-
-    def _try(self, way: Way) -> None:
-        """A candidate that fails alone is left out; where the devices are lost with it, its fault is raised."""
-        try:
-            self.seconds[way] = self._trial.step_seconds(way, self._timer)
-        except DeviceFault as fault:
-            try:
-                self._devices.synchronize()
-            except DeviceFault:
-                raise fault from None
-            self.seconds[way] = inf
-            self.faults.append(f"{_words(way)}, was tried and left out: {fault}")
-
-
-def _period(plan: Layout, options: Options) -> Schedule:
-    """The schedule that a run repeats; without its reductions where those are far apart."""
-    return one_iteration(plan, options, start=None if repeated(plan.problem) is None else 0)
+def _require_answer(devices: Devices, fault: DeviceFault) -> None:
+    """Raise the fault of a candidate where the devices are lost with it."""
+    try:
+        devices.synchronize()
+    except DeviceFault:
+        raise fault from None
 
 
 def _words(way: Way) -> str:
