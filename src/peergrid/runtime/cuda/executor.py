@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from peergrid.runtime.cuda.recording import Notes
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.submission.graphs import Graphs
 from peergrid.runtime.cuda.submission.submitter import End, Submission, SubmissionPlan, Submitter
-from peergrid.runtime.cuda.timing import spans, start_clocks, timed
+from peergrid.runtime.cuda.timing import Timing, start_clocks
 from peergrid.runtime.cuda.watchdog import blame, overdue
 from peergrid.runtime.devices import cores
 from peergrid.runtime.executor import Views, refuse_norms
@@ -107,30 +108,22 @@ class CudaExecutor:
                 self._execution.programs.expect([kernels.needed(schedule)])
 
     def prepare(self, schedule: Schedule) -> None:
-        self._check_whole()
         devices = self._execution.devices
-        try:
+        with self._whole():
             self._lower(schedule)
             issue(devices, CommandWriter(devices).finish(), "Nothing")  # the loop that issues is compiled now, too
-        except PeergridError:
-            self._broken = True
-            raise
 
     def carried_out(self, schedule: Schedule) -> Schedule:
         return self._lower(schedule).whole
 
     def execute(self, schedule: Schedule, times: int, step: int) -> None:
-        self._check_whole()
-        if not times or not schedule.ops:
-            return
-        try:
+        with self._whole():
+            if not times or not schedule.ops:
+                return
             lowered = self._lower(schedule)
             for iterations in batches(times, self._iteration_seconds(lowered)):
                 self._iterations(lowered, iterations, step)
                 step += iterations * schedule.steps
-        except PeergridError:
-            self._broken = True
-            raise
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         return self._execution.memory.gather(name, slot, box)
@@ -165,25 +158,20 @@ class CudaExecutor:
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
         """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
-        self._check_whole()
-        try:
+        timing = Timing(self._execution.devices)
+        with self._whole():
             self._execution.programs.expect([kernels_of(self._execution).queued(schedule)])
-            lowered = lower(self._execution, schedule)
+            lowered = lower(self._execution, schedule, noting=timing)
             self._execution.programs.still()
-            plan = timed(self._execution, lowered)
-            clocks = start_clocks(self._execution, lowered.queues)
-            self._replay(self._submitter.work(lowered, plan.buffers), 1, step)
-        except PeergridError:
-            self._broken = True
-            raise
-        return spans(self._execution, lowered, plan.marks, clocks)
+            clocks = start_clocks(self._execution.devices, lowered.queues)
+            self._replay(self._submitter.work(lowered), 1, step)
+            return timing.spans(schedule, clocks)
 
     def record(self, schedule: Schedule, times: int, step: int) -> Recorded:
         """Carry out a schedule as `execute` does, while queues and kernels note what they do; the log of the schedule
         as it is carried out, for the trace checker. Raises UsageError where GPUs do not reach each other.
         """
-        self._check_whole()
-        try:
+        with self._whole():
             self.expect([schedule])
             noting, before = Notes(self._execution), dict(self._flag_values)
             lowered, _ = self._carried_out(schedule, noting)
@@ -192,9 +180,6 @@ class CudaExecutor:
             if noting.sites:
                 return noting.queued(lowered.whole, times, before)
             return noting.fused(lowered.whole, times, before.get(passed(schedule.options.strategy), 0))
-        except PeergridError:
-            self._broken = True
-            raise
 
     def close(self) -> None:
         try:
@@ -204,9 +189,16 @@ class CudaExecutor:
         finally:
             self._execution.close()
 
-    def _check_whole(self) -> None:
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What needs devices that have not failed, and fails with them."""
         if self._broken:
             raise DeviceFault("The devices failed earlier in this run; start it again.")
+        try:
+            yield
+        except PeergridError:
+            self._broken = True
+            raise
 
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
@@ -284,19 +276,19 @@ class CudaExecutor:
 
     def _replay(self, work: SubmissionPlan, times: int, step: int) -> None:
         """Carry out some iterations, until the queues are empty."""
-        messages = work.lowered.messages
-        if messages is None or not messages.each:
-            self._finish(work, times, self._submitter.run(work, times, step, self._flag_values))
-        else:
+        messages, lines = work.lowered.messages, tuple[Line, ...]()
+        carried: AbstractContextManager[None] = nullcontext()
+        if messages is not None:
             assert self._processes is not None, "messages go between processes"
             lines = tuple(messages.lines(self._processes.of_device, self._flag_values, times))
             devices = self._execution.devices
-            with self._processes.carry(lines, partial(devices.enter, devices.mine[0])):
-                self._finish(work, times, self._submitter.run(work, times, step, self._flag_values), lines)
+            carried = self._processes.carry(lines, partial(devices.enter, devices.mine[0]))
+        with carried:
+            self._finish(work, times, self._submitter.run(work, times, step, self._flag_values), lines)
         for flag, count in work.lowered.increments.items():
             self._flag_values[flag] = self._flag_values.get(flag, 0) + count * times
 
-    def _finish(self, work: SubmissionPlan, times: int, ends: Sequence[End], lines: Sequence[Line] = ()) -> None:
+    def _finish(self, work: SubmissionPlan, times: int, ends: Sequence[End], lines: Sequence[Line]) -> None:
         """Drain the queues; raise what went wrong, the first cause before what followed from it."""
         lowered = work.lowered
         failed = [n for state in (FAILED, TIMED_OUT) for n, end in enumerate(ends) if end.state == state]

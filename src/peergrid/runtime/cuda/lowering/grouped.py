@@ -6,18 +6,17 @@ also where the ranks are each other's neighbours at both ends.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.device.processes import Calls, Line
+from peergrid.runtime.cuda.device.processes import Calls
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.messages import Message, counted, transfer_of
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer
-from peergrid.schedule.ops import Flag, Send
+from peergrid.schedule.ops import Send
 
 BYTES = 0  # ncclInt8: what moves is not looked at
 
@@ -29,8 +28,6 @@ class GroupedMessages:
     execution: ExecutionContext
     calls: Calls
     peers: tuple[int, ...]
-    each: Counter[Flag] = field(default_factory=Counter)
-    """Empty: nothing counts messages."""
 
     def write(self, commands: CommandWriter, ops: Sequence[tuple[int, Message]]) -> None:
         """The calls of neighbouring messages of a queue."""
@@ -52,14 +49,6 @@ class GroupedMessages:
         for op, moved, packed in moves:
             if not isinstance(op, Send) and packed != moved.target:
                 move(packed, moved.target, moved)
-
-    def lines(self, peers: tuple[int, ...], before: Mapping[Flag, int], times: int) -> Iterator[Line]:
-        """None: no process carries anything."""
-        return iter(())
-
-    def overdue(self, lines: Sequence[Line]) -> str:
-        """Nothing: NCCL does not tell."""
-        return ""
 
     def _ends(self, op: Message, place: int) -> tuple[Transfer, Side]:
         """The runs of a message, and where they lie without gaps: in the field itself if they are one run."""

@@ -54,7 +54,7 @@ Numbered = tuple[int, Op]
 class Lowered:
     """A schedule ready to run: command buffers by host, the routes of halos, the increment of each flag per iteration;
     edges: the operations that semaphores order across GPUs; of_all: the schedule of all processes, if this is a part;
-    captured: whether graphs are made of the buffers.
+    messages: those that processes carry, if there are any; captured: whether graphs are made of the buffers.
     """
 
     schedule: Schedule
@@ -64,7 +64,7 @@ class Lowered:
     increments: dict[Flag, int]
     edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
     of_all: Schedule | None = field(default=None, kw_only=True)
-    messages: Messages | GroupedMessages | None = field(default=None, kw_only=True)
+    messages: Messages | None = field(default=None, kw_only=True)
     captured: bool = field(default=False, kw_only=True)
 
     @property
@@ -90,9 +90,10 @@ def lower(
     buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
     choices = frozenset(work.copies.choices)
-    counts = increments(schedule) | work.messages.each
+    carried = work.messages if isinstance(work.messages, Messages) and work.messages.each else None
+    counts = increments(schedule) | (carried.each if carried else {})
     return Lowered(
-        schedule, buffers, queues, choices, counts, edges=edges(schedule), messages=work.messages, captured=captured
+        schedule, buffers, queues, choices, counts, edges=edges(schedule), messages=carried, captured=captured
     )
 
 
@@ -117,11 +118,9 @@ class Lowering:
     def __post_init__(self) -> None:
         self.plans = kernels_of(self.execution).plans(self.schedule)
         self.copies = Copies(self.execution, self._routes)
+        self.messages: Messages | GroupedMessages = Messages(self.execution, self.schedule)
         processes = self.execution.devices.processes
-        self.messages: Messages | GroupedMessages
-        if processes is None or processes.calls is None:
-            self.messages = Messages(self.execution, self.schedule)
-        else:
+        if processes is not None and processes.calls is not None:
             self.messages = GroupedMessages(self.execution, processes.calls, processes.of_device)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
