@@ -79,9 +79,12 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
 
     No more than the kernel was chosen for: a compiler that leaves registers for a third block makes nothing faster.
     """
-    ordinals, tiles = execution.devices.ordinals, tiles_on(execution, kernel.made)
+    ordinals, programs = execution.devices.ordinals, execution.programs
     return [
-        min(tiles.room(device, kernel.program) // ordinals.count(ordinals[device]), resident(kernel) * multiprocessors)
+        min(
+            programs.resident(device, kernel.program) // ordinals.count(ordinals[device]),
+            resident(kernel) * multiprocessors,
+        )
         for device, multiprocessors in enumerate(execution.multiprocessors)
     ]
 

@@ -47,9 +47,11 @@ class DeviceTiles:
 
     def launch(self, device: int, launch: Launch, whole: Box) -> KernelLaunch:
         """The launch over tiles of a box."""
-        program, values = launch.program, self._values(device, launch, whole)
-        function, norms = self._function(device, program), self._norms(device, whole)
-        return KernelLaunch(function, launch.blocks, program.threads, program.shared_bytes, values, norms=norms)
+        devices, values = self._execution.devices, self._arguments(device, whole)
+        values["regions"], values["count"] = devices.constant(device, launch.regions), len(launch.regions)
+        if len(launch.receivers):
+            values["receivers"] = devices.constant(device, launch.receivers)
+        return self._launch(device, launch.program, launch.blocks, values, whole)
 
     def sums(self, device: int) -> KernelLaunch | None:
         """The launch that adds up what the others left of the norms, if they leave any."""
@@ -57,15 +59,7 @@ class DeviceTiles:
         if self._kernel.norm is None or program is None:
             return None
         bands, values = -(-whole.shape[0] // NORM_ROWS), self._arguments(device, whole)
-        return KernelLaunch(
-            self._function(device, program),
-            bands,
-            program.threads,
-            program.shared_bytes,
-            values,
-            norms=self._norms(device, whole),
-            rows=self._kernel.steps,
-        )
+        return replace(self._launch(device, program, bands, values, whole), rows=self._kernel.steps)
 
     def remainder(self, device: int, boxes: Boxes) -> Boxes:
         """The parts of the boxes without tiles."""
@@ -78,11 +72,7 @@ class DeviceTiles:
 
     def resident(self, device: int, program: Program) -> int:
         """Thread blocks of a program that the device works on at once."""
-        return max(1, self.room(device, program))
-
-    def room(self, device: int, program: Program) -> int:
-        """Thread blocks of a program that the device works on at once; 0 where it has no room for one."""
-        return self._granted(device, self._function(device, program), program)
+        return max(1, self._execution.programs.resident(device, program))
 
     def slots(self, device: int, box: Box) -> int:
         """Interior tiles that the device works on at once."""
@@ -127,40 +117,23 @@ class DeviceTiles:
             return 1
         return self.resident(device, program) * program.tiles_per_block
 
-    def _function(self, device: int, program: Program) -> int:
-        function = self._execution.programs.function(device, program.source, program.entry)
-        self._granted(device, function, program)
-        return function
-
-    def _granted(self, device: int, function: int, program: Program) -> int:
-        """Thread blocks of a kernel that the device runs at once, with the shared memory they need."""
-        devices = self._execution.devices
-        return devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
-
-    def _norms(self, device: int, box: Box) -> tuple[NDArray[Any], ...]:
-        """The addresses of norms, slot by slot, if the kernel takes them."""
-        norms = self._execution.norms
-        return () if norms is None or self._kernel.norm is None else norms.structs(device, box)
-
-    def _values(self, device: int, launch: Launch, box: Box) -> NDArray[Any]:
-        devices, values = self._execution.devices, self._arguments(device, box)
-        values["regions"] = devices.constant(device, launch.regions)
-        values["count"] = len(launch.regions)
-        if len(launch.receivers):
-            values["receivers"] = devices.constant(device, launch.receivers)
-        return values
+    def _launch(self, device: int, program: Program, blocks: int, values: NDArray[Any], box: Box) -> KernelLaunch:
+        """The launch of a program, granted its shared memory, with the norms of a box if the kernel takes them."""
+        programs, norms = self._execution.programs, self._execution.norms
+        function = programs.function(device, program.source, program.entry)
+        programs.resident(device, program)
+        launch = KernelLaunch.of(program, function, blocks, values)
+        return (
+            launch if norms is None or self._kernel.norm is None else replace(launch, norms=norms.structs(device, box))
+        )
 
     def _arguments(self, device: int, box: Box) -> NDArray[Any]:
         """`Arguments` without tiles."""
-        whole, values = self._execution.arguments(device, box), np.zeros(1, self._dtype)
-        for name in self._dtype.names or ():
-            if name != "scratch":
-                values[name] = whole[name]
-        return values
+        return self._execution.arguments(device, box, self._given)
 
     @cached_property
-    def _dtype(self) -> np.dtype[Any]:
-        return Arguments(self._kernel.problem).dtype
+    def _given(self) -> Arguments:
+        return Arguments(self._kernel.problem)
 
 
 def tiles_on(execution: ExecutionContext, kernel: TiledKernel) -> DeviceTiles:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import LINE
 from peergrid.runtime.cuda.device.devices import Devices, host_words
@@ -109,10 +110,18 @@ class ExecutionContext:
         """One of the small kernels on a device."""
         return self.programs.function(device, service.SOURCE, name)
 
-    def arguments(self, device: int, box: Box) -> NDArray[Any]:
-        """The arguments of a device's kernels for the cells of a box, shape (1,)."""
-        values = self.once(("arguments", device), lambda: self.memory.template(device)).copy()
-        values["lo"][0, : box.ndim], values["hi"][0, : box.ndim] = box.lo, box.hi
+    def arguments(self, device: int, box: Box, given: Arguments | None = None) -> NDArray[Any]:
+        """The arguments of a device's kernels for the cells of a box, shape (1,); given: as a problem of parts of the
+        run's takes them.
+        """
+        whole = self.once(("arguments", device), lambda: self.memory.template(device)).copy()
+        whole["lo"][0, : box.ndim], whole["hi"][0, : box.ndim] = box.lo, box.hi
+        if given is None:
+            return whole
+        values = np.zeros(1, given.dtype)
+        for name in given.dtype.names or ():
+            if name != "scratch" or given.scratch:
+                values[name] = given.corners if name == "corners" else whole[name]
         return values
 
     def flag(self, flag: Flag) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.memory.fields import Places
@@ -38,6 +39,13 @@ class KernelLaunch:
     before: Places | None = None
     after: Places | None = None
     later: int = 0
+
+    @classmethod
+    def of(
+        cls, program: Program, function: int, blocks: int, values: NDArray[Any], more: tuple[NDArray[Any], ...] = ()
+    ) -> KernelLaunch:
+        """The launch of so many blocks of a program, which is the function of a device."""
+        return cls(function, blocks, program.threads, program.shared_bytes, values, more)
 
     def write(
         self,

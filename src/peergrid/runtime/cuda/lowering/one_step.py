@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
@@ -60,10 +59,7 @@ class OneStepPlan(KernelPlan):
         return onestep.program(problem, works, self.setting.gpu, carries=carries, later=self.later)
 
     def _values(self, execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
-        whole, given = execution.arguments(device, launch.box), self._program.arguments
-        values = np.zeros(1, given.dtype)
-        for name in given.dtype.names or ():
-            values[name] = given.corners if name == "corners" else whole[name]
+        values = execution.arguments(device, launch.box, self._program.arguments)
         if launch.regions:
             values["regions"] = execution.devices.constant(device, launch.table())
             values["count"] = len(launch.regions)

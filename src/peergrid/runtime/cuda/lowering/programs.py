@@ -75,6 +75,13 @@ class Programs:
         """A kernel on a device."""
         return self._devices.function(device, self.code(device, source), entry)
 
+    def resident(self, device: int, program: Program) -> int:
+        """Thread blocks of a program that a device runs at once, granted the shared memory they need; 0 where it has no
+        room for one.
+        """
+        function = self.function(device, program.source, program.entry)
+        return self._devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
+
     def beside(self, kernel: Tiled) -> Tiled:
         """The kernels of tiles, those of boundary strips with the registers that interior ones leave, as compiled."""
         return kernel if kernel.layer is None else kernel.around(self._registers(kernel.plain))

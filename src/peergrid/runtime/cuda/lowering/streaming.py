@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -85,7 +85,7 @@ class StreamingPlan(KernelPlan):
         return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
 
     def _streams(self, execution: ExecutionContext, device: int, box: Box) -> Iterator[KernelLaunch]:
-        slots = [self._slots(execution, device, program) for program in self.kernel.programs]
+        slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
         wraps = np.array([(self.kernel.wraps(execution.layout.partition.owned(device)),)], WRAPS)
         for number, launch in enumerate(self.kernel.launches(box, slots)):
             if not launch.blocks:  # of cells that no update of its stages writes
@@ -96,12 +96,7 @@ class StreamingPlan(KernelPlan):
             function = execution.programs.function(device, program.source, program.entry)
             blocks = min(slots[number], launch.blocks) if self.kernel.shapes[number].lead else launch.blocks
             pace = self._pace(execution, device, box, number, launch, blocks)
-            yield KernelLaunch(function, blocks, program.threads, program.shared_bytes, values, (pace, wraps))
-
-    def _slots(self, execution: ExecutionContext, device: int, program: Program) -> int:
-        """Thread blocks that the device works on at once."""
-        function = execution.programs.function(device, program.source, program.entry)
-        return max(1, execution.devices.resident(device, function, program.threads, program.shared_bytes))
+            yield KernelLaunch.of(program, function, blocks, values, (pace, wraps))
 
     def _pace(
         self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, blocks: int
