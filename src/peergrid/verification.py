@@ -65,7 +65,7 @@ class Target:
         multiprocessors = (self.gpu.multiprocessors,) * self.devices
         kernels = Kernels(plan, None, self.gpu, multiprocessors, lambda one, other: True)
         hosts = hosts_of_gpus(self.ordinals, self.devices)
-        return fused_passes(kernels, schedule, hosts) or queued_passes(
+        return fused_passes(kernels.exchanging(schedule)[0], hosts) or queued_passes(
             schedule, self.ordinals, self._crosses, kernels, hosts=hosts
         )
 

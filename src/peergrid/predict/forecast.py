@@ -20,7 +20,7 @@ from peergrid.predict.kernels import duration
 from peergrid.predict.launches import Boxes, KernelWork, Site, launches, persistent, tiles2d
 from peergrid.predict.operations import Given, State, Timed, compute
 from peergrid.predict.simulation import simulate
-from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.kernels import FusedKernel, Kernels
 from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.routes import Routes
@@ -252,12 +252,9 @@ class Arrangement:
         return self._kernels.plans(replace(self.schedule, ops=tuple(ops)))
 
     @cached_property
-    def fused(self) -> PeerKernel | PersistentKernel | None:
+    def fused(self) -> FusedKernel | None:
         """The kernel with fused exchange, or None."""
-        peer = self._kernels.fused(self.schedule)
-        if peer is not None:
-            return peer
-        return self._kernels.cooperative(self.schedule)[0]
+        return self._kernels.exchanging(self.schedule)[0]
 
     def route(self, op: Copy) -> str:
         """The route that a copy takes."""

@@ -9,6 +9,7 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Grid, Options, stencil
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
@@ -95,7 +96,10 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
-    lowered = lower_fused(executor._execution, fuse_exchange(plan, one_iteration(plan, options)))
+    schedule = one_iteration(plan, options)
+    kernel = kernels_of(executor._execution).exchanging(schedule)[0]
+    assert isinstance(kernel, PeerKernel)
+    lowered = lower_fused(executor._execution, fuse_exchange(plan, schedule), kernel)
     assert isinstance(lowered, Lowered)
     names = {address: name for (_, _, name), address in executor._execution.devices._functions.items()}
     launch = executor._execution.devices.entry("cuLaunchKernel")
@@ -146,8 +150,8 @@ def test_a_neighbour_is_waited_for_by_name() -> None:
     plan = layout(problem, Partition(problem.grid, (3, 1)), options)
     schedule, said_of = fuse_exchange(plan, one_iteration(plan, options)), set[tuple[int, int, str]]()
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
-    kernel = kernels_of(executor._execution).fused(schedule)
-    assert kernel is not None
+    kernel = kernels_of(executor._execution).exchanging(schedule)[0]
+    assert isinstance(kernel, PeerKernel)
     chain = Chain(executor._execution, schedule, kernel.dtype, [(1, 1)] * 3)
     for device in range(3):
         sides = chain.links(device, 0, 0)["side"][0]

@@ -23,7 +23,6 @@ from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
-from peergrid.runtime.cuda.lowering.passes import fused_passes
 from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import build, layout, one_iteration
@@ -195,7 +194,7 @@ def test_sums_are_made_before_the_pass_after_the_next(strategy: StrategyName, de
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[3]), options, NORM_ALIGN)
     driver, schedule = HostDriver(), build(plan, options, 6 * depth)
     executor = CudaExecutor(plan, schedule.steps, (0, 1, 2), driver=driver, norm="u")
-    lowered, fused = executor._lower(schedule), bool(fused_passes(kernels_of(executor._execution), schedule))
+    lowered, fused = executor._lower(schedule), kernels_of(executor._execution).exchanging(schedule)[0] is not None
     assert fused == (strategy == "peer" and depth == block)
     for commands in lowered.buffers.values():
         found = dict(launches(executor._execution, commands))

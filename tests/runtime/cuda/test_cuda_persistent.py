@@ -16,6 +16,7 @@ from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
 from peergrid.codegen.cuda import persistent_choice
+from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
@@ -154,12 +155,10 @@ def test_no_more_blocks_than_the_kernel_was_chosen_for(
     plan, driver = layout(problem, Partition(problem.grid, (2, 1)), options), HostDriver(blocks=4)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver)
     schedule = one_iteration(plan, options)
-    (kernel, _), lowered = (
-        kernels_of(executor._execution).cooperative(schedule),
-        lower_persistent(executor._execution, fuse_steps(plan, schedule)),
-    )
+    kernel, _ = kernels_of(executor._execution).exchanging(schedule)
+    assert isinstance(kernel, PersistentKernel)
+    lowered = lower_persistent(executor._execution, fuse_steps(plan, schedule), kernel)
     launches = {executor._execution.devices.entry(name) for name in ("cuLaunchKernel", "cuLaunchCooperativeKernel")}
-    assert kernel is not None
     assert isinstance(lowered, Lowered)
     found = [int(row[FIRST + 1]) for row in lowered.buffers[0].table if row[FUNCTION] in launches]
     executor.close()
@@ -204,7 +203,7 @@ def test_large_cubes_are_told_that_there_are_no_kernels_for_them() -> None:
     problem, options = PROBLEMS["heat_cube"](), Options("persistent", depth=1)
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     with closing(CudaExecutor(plan, STEPS, (0,), driver=driver)) as executor:
-        _, said = kernels_of(executor._execution).cooperative(one_iteration(plan, options))
+        _, said = kernels_of(executor._execution).exchanging(one_iteration(plan, options))
     assert "need 2D slabs" in str(said)
 
 
@@ -239,7 +238,10 @@ def test_many_launches_go_on_where_the_last_one_ended() -> None:
     problem, driver = random_heat((60, 200)), HostDriver(gpu=replace(H200, persistent_passes=6))
     plan = layout(problem, Partition(problem.grid, (2, 1)), Options("persistent", depth=1))
     with closing(CudaExecutor(plan, STEPS, (0, 1), driver=driver)) as executor:
-        lowered = lower_persistent(executor._execution, one_iteration(plan, Options("persistent", depth=1)))
+        schedule = one_iteration(plan, Options("persistent", depth=1))
+        kernel, _ = kernels_of(executor._execution).exchanging(schedule)
+        assert isinstance(kernel, PersistentKernel)
+        lowered = lower_persistent(executor._execution, schedule, kernel)
         assert isinstance(lowered, Repeated)
         assert lowered.most == 3  # of two passes
     assert run(problem, (0, 1), driver, depth=1)[0] == run(problem, (0,), None)[0]

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer
@@ -216,13 +217,16 @@ class CudaExecutor:
         noting: of a recorded run.
         """
         execution, kernels = self._execution, kernels_of(self._execution)
-        reasons = {kernels.cooperative(schedule)[1]}
-        chain = fused_passes(kernels, schedule, self._hosts)
-        if chain:
-            lower_all = lower_fused if schedule.options.strategy == "peer" else lower_persistent
-            whole = self._by_address(apply_passes(self.layout, schedule, chain))
+        kernel, reason = kernels.exchanging(schedule)
+        reasons = {reason}
+        if kernel is not None:
+            whole = self._by_address(apply_passes(self.layout, schedule, fused_passes(kernel, self._hosts)))
             assert whole is not None, "kernels that exchange by themselves wait for words alone"
-            found = lower_all(execution, whole, 0 if noting is None else noting.address)
+            notes = 0 if noting is None else noting.address
+            if isinstance(kernel, PeerKernel):
+                found = lower_fused(execution, whole, kernel, notes)
+            else:
+                found = lower_persistent(execution, whole, kernel, notes)
             if isinstance(found, Lowered):
                 return found, reasons
             reasons.add(found)

@@ -18,7 +18,6 @@ from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed, p
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
@@ -28,13 +27,11 @@ PEERS = passed("peer")
 MOST_WAITING = 0.5  # share of a GPU that waiting tiles of devices which share it may take
 
 
-def lower_fused(execution: ExecutionContext, schedule: Schedule, notes: int = 0) -> Lowered | str:
+def lower_fused(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int = 0) -> Lowered | str:
     """The command buffer of a schedule with fused exchange (see `fuse_exchange`); else the reason against it.
 
     notes: the address of a recorded run's list.
     """
-    kernel = kernels_of(execution).fused(schedule)
-    assert kernel is not None, "whoever fused the exchange of a schedule knows kernels for it"
     row = _row(execution, schedule, replace(kernel, recorded=bool(notes)), notes)
     for ordinal, share in row.waiting().items():
         if share > MOST_WAITING:

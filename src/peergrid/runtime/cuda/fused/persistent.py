@@ -24,7 +24,7 @@ from peergrid.runtime.cuda.fused.chain import Chain, passed, passes
 from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import UNFIT, kernels_of
+from peergrid.runtime.cuda.lowering.kernels import UNFIT
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
@@ -53,13 +53,13 @@ def replays(lowered: Lowered, times: int) -> Iterator[tuple[Lowered, int]]:
             yield lowered.together(iterations), count
 
 
-def lower_persistent(execution: ExecutionContext, schedule: Schedule, notes: int = 0) -> Lowered | str:
+def lower_persistent(
+    execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, notes: int = 0
+) -> Lowered | str:
     """One launch on each device for many iterations of a schedule (see `fuse_steps`); else the reason against it.
 
     notes: the address of a recorded run's list.
     """
-    kernel, reason = kernels_of(execution).cooperative(schedule)
-    assert kernel is not None, reason
     kernel = replace(kernel, recorded=bool(notes))
     room = _room(execution, kernel)
     if not all(room):

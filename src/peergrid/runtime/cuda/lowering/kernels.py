@@ -43,6 +43,8 @@ from peergrid.stencil.remember import remembered
 
 UTILITY = Needed({service.SOURCE: 0})
 """The small kernels that every run has."""
+FusedKernel = PeerKernel | PersistentKernel
+"""A kernel that exchanges by itself."""
 UNFIT = "no persistent kernel fits these devices: each pass is a kernel of its own"
 
 
@@ -108,17 +110,23 @@ class Kernels:
             works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
         return {steps: self._plan(steps, tuple(found)) for steps, found in works.items()}
 
-    def fused(self, schedule: Schedule) -> PeerKernel | None:
-        """The kernel of every pass of strategy `peer` that exchanges by itself, if one can."""
-        if schedule.options.strategy != "peer" or self.own or self.layout.devices < 2 or not self._fusable(schedule):
+    def exchanging(self, schedule: Schedule) -> tuple[FusedKernel | None, str]:
+        """The kernel that exchanges by itself, of strategies `peer` and `persistent`, where there is one that can; else
+        none, and why (empty: as expected).
+        """
+        if schedule.options.strategy == "peer":
+            return self._peer(schedule), ""
+        if schedule.options.strategy == "persistent" and not _shorter(self.layout, schedule):
+            return self._persistent(schedule)
+        return None, ""
+
+    def _peer(self, schedule: Schedule) -> PeerKernel | None:
+        if self.own or self.layout.devices < 2 or not self._fusable(schedule):
             return None
         made = pass_kernel(self.layout.problem, self.layout.blocks[0], self.norm, gpu=self.gpu)
         return None if made is None else PeerKernel.of(made)
 
-    def cooperative(self, schedule: Schedule) -> tuple[PersistentKernel | None, str]:
-        """The kernel of strategy `persistent`; else none, and why (empty: as expected)."""
-        if schedule.options.strategy != "persistent" or _shorter(self.layout, schedule):
-            return None, ""
+    def _persistent(self, schedule: Schedule) -> tuple[PersistentKernel | None, str]:
         if self.own is not None:
             return None, "persistent kernels make updates of stencils alone: each pass is a kernel of its own"
         if _reduces(schedule):
@@ -152,10 +160,13 @@ class Kernels:
 
     def used(self, schedule: Schedule) -> tuple[Texts, ...]:
         """What makes the passes of a schedule: fused kernels where there are such, else what queues launch."""
-        fused, (cooperative, _) = self.fused(schedule), self.cooperative(schedule)
-        if fused is not None:
-            return (TiledPlan(self._setting, fused, self._owned),)
-        return tuple(self.plans(schedule).values()) if cooperative is None else (ManyPasses(cooperative),)
+        match self.exchanging(schedule)[0]:
+            case PeerKernel() as kernel:
+                return (TiledPlan(self._setting, kernel, self._owned),)
+            case PersistentKernel() as kernel:
+                return (ManyPasses(kernel),)
+            case None:
+                return tuple(self.plans(schedule).values())
 
     def served(self, schedule: Schedule) -> Served:
         """Which kernel serves which cells."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.kernels import Kernels, kernels_of
+from peergrid.runtime.cuda.lowering.kernels import FusedKernel, Kernels, kernels_of
 from peergrid.schedule import Schedule
 from peergrid.schedule.passes import Chain, LoweringPass
 from peergrid.schedule.passes.captured import CaptureGraphs, origins
@@ -22,11 +23,11 @@ BARRIERS = LoweringPass("barriers of several devices to events", barriers_to_eve
 WRAPPED = LoweringPass("read across periodic edges within kernels", wrap_in_kernels)
 
 
-def fused_passes(kernels: Kernels, schedule: Schedule, hosts: Hosts = ()) -> Chain:
-    """Those of a schedule whose kernels exchange by themselves; none where they cannot. hosts: of each device."""
-    if kernels.fused(schedule) is not None:
+def fused_passes(kernel: FusedKernel | None, hosts: Hosts = ()) -> Chain:
+    """Those of a schedule whose kernel exchanges by itself; none where there is no such. hosts: of each device."""
+    if isinstance(kernel, PeerKernel):
         return (FUSED_EXCHANGE, *_hosts(hosts))
-    return (FUSED_STEPS,) if kernels.cooperative(schedule)[0] is not None else ()
+    return () if kernel is None else (FUSED_STEPS,)
 
 
 def queued_passes(
