@@ -44,6 +44,15 @@ def advanced(flags: Mapping[Flag, int], schedule: Schedule) -> dict[Flag, int]:
     return {flag: flags.get(flag, 0) + spans.get(flag, 0) for flag in flags.keys() | spans.keys()}
 
 
+def increments(schedule: Schedule) -> dict[Flag, int]:
+    """The number by which each flag rises in one iteration."""
+    counts: dict[Flag, int] = {}
+    for op in schedule.ops:
+        if isinstance(op, SignalOp):
+            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
+    return counts
+
+
 def flag_spans(ops: Iterable[Op]) -> Mapping[Flag, int]:
     """The count of each flag within a list of operations: the largest value that is set or awaited."""
     spans: dict[Flag, int] = {}

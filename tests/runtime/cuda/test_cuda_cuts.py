@@ -20,7 +20,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd.build import build as radar
 from peergrid.models.modelfile import parse
-from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.buffer import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.schedule import build, layout

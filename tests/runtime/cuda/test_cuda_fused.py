@@ -12,7 +12,7 @@ from peergrid import Grid, Options, stencil
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.buffer import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.fused.chain import Chain
 from peergrid.runtime.cuda.fused.peer import lower_fused

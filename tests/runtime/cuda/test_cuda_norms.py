@@ -17,8 +17,7 @@ from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer
-from peergrid.runtime.cuda.commands.rows import CONTEXT, FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.buffer import CONTEXT, FIRST, FUNCTION, CommandBuffer
 from peergrid.runtime.cuda.device import devices as cuda_devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext

@@ -22,7 +22,7 @@ from peergrid.codegen.norm import NORM_ROWS
 from peergrid.errors import DeviceFault
 from peergrid.grid import Boundary, Index
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.commands.rows import FIRST, FUNCTION
+from peergrid.runtime.cuda.commands.buffer import FIRST, FUNCTION
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.fused import persistent
 from peergrid.runtime.cuda.fused.chain import Chain

@@ -12,9 +12,8 @@ from runtime_problems import heat_2d
 
 from peergrid import Grid, Options, Problem
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer
+from peergrid.runtime.cuda.commands.buffer import COLUMNS, CONTEXT, FUNCTION, KIND, NOTHING, POLL, CommandBuffer
 from peergrid.runtime.cuda.commands.replay import DONE, NOT_READY, replay
-from peergrid.runtime.cuda.commands.rows import COLUMNS, CONTEXT, FUNCTION, KIND, POLL
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.lower import lower
 from peergrid.runtime.cuda.lowering.passes import queued_on

@@ -53,6 +53,7 @@ from peergrid.schedule.ops import (
     queues_of,
 )
 from peergrid.schedule.timeline import Span
+from peergrid.schedule.unroll import increments
 from peergrid.stencil.reduction import Series
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class ThreadedExecutor:
         for thread in started:
             thread.join()
         self._drain()
-        self._waits.settle(_increments(schedule), times)
+        self._waits.settle(increments(schedule), times)
 
     def merge(self, others: Callable[[object], list[Any]]) -> None:
         """Combine norms and reductions with those of other processes; others: a function from this process's parts to
@@ -256,13 +257,13 @@ class ThreadedExecutor:
         first: int,
         barriers: dict[tuple[int, ...], Barrier],
     ) -> None:
-        increments = _increments(schedule)
+        rises = increments(schedule)
 
         def issue_all() -> None:
             for iteration in range(times):
                 self._waits.check()
                 base = step + iteration * schedule.steps
-                offsets = {flag: iteration * count for flag, count in increments.items()}
+                offsets = {flag: iteration * count for flag, count in rises.items()}
                 for number, op in ops:
                     position = (first + iteration, number)
                     if isinstance(op, Sync | HostBarrier):
@@ -396,12 +397,3 @@ def _start(thread: threading.Thread, devices: int) -> None:
             f"The system starts no more threads for {devices} virtual devices; use fewer devices, or raise the limit "
             "of processes ('ulimit -u')."
         ) from None
-
-
-def _increments(schedule: Schedule) -> dict[Flag, int]:
-    """The number by which each flag rises in one iteration of a schedule."""
-    counts: dict[Flag, int] = {}
-    for op in schedule.ops:
-        if isinstance(op, SignalOp):
-            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
-    return counts

@@ -25,7 +25,7 @@ from peergrid.runtime.cuda.fused.persistent import lower_persistent, replays
 from peergrid.runtime.cuda.lowering.duration import batches
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
-from peergrid.runtime.cuda.lowering.lower import Lowered, increments, lower
+from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
 from peergrid.runtime.cuda.lowering.semaphores import edges
@@ -44,6 +44,7 @@ from peergrid.schedule.passes import apply_passes
 from peergrid.schedule.passes.hosts import hosts_of_gpus
 from peergrid.schedule.passes.ranks import by_address, in_groups, of_rank, over_ranks
 from peergrid.schedule.timeline import Span
+from peergrid.schedule.unroll import increments
 from peergrid.stencil.reduction import Series
 
 IN_MESSAGES = "halos go between ranks as messages through host memory"

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from peergrid.runtime.cuda.commands.rows import ARGUMENTS
+from peergrid.runtime.cuda.commands.buffer import ARGUMENTS
 
 _WORD = ir.IntType(64)
 TUPLE: Any = cast(Any, types).UniTuple(types.int64, ARGUMENTS)

@@ -10,8 +10,8 @@ from typing import Any
 
 from numba import types
 
+from peergrid.runtime.cuda.commands.buffer import BARRIER, CALL, CONTEXT, FUNCTION, KIND, POLL
 from peergrid.runtime.cuda.commands.native import add, call, compiled, load, store
-from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, CONTEXT, FUNCTION, KIND, POLL
 
 DONE, FAILED, TIMED_OUT, ABORTED = 0, 1, 2, 3
 NOT_READY = 600

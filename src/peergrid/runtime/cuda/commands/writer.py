@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer, Relocation, Words
-from peergrid.runtime.cuda.commands.rows import BARRIER, CALL, COLUMNS, FIRST, POLL
+from peergrid.runtime.cuda.commands.buffer import BARRIER, CALL, COLUMNS, FIRST, POLL, CommandBuffer, Relocation, Words
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.schedule.ops import Event, Queue
 

@@ -46,6 +46,7 @@ from peergrid.schedule.ops import (
     hosts_of,
     queues_of,
 )
+from peergrid.schedule.unroll import increments
 
 Numbered = tuple[int, Op]
 
@@ -95,15 +96,6 @@ def lower(
     return Lowered(
         schedule, buffers, queues, choices, counts, edges=edges(schedule), messages=carried, captured=captured
     )
-
-
-def increments(schedule: Schedule) -> dict[Flag, int]:
-    """The number by which each flag rises in one iteration."""
-    counts: dict[Flag, int] = {}
-    for op in schedule.ops:
-        if isinstance(op, SignalOp):
-            counts[op.flag] = max(counts.get(op.flag, 0), op.value)
-    return counts
 
 
 @dataclass

@@ -197,13 +197,6 @@ class FieldMemory:
             d: [tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for _ in range(plan.scratch_sets)]
             for d in devices.mine
         }
-        self._between = {
-            d: [
-                {name: self._block(d, plan.blocks[d][name]) for name in self.layout.problem.state}
-                for _ in range(plan.between)
-            ]
-            for d in devices.mine
-        }
         self._places: dict[tuple[int, int, Box | None], Places] = {}
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
         self._traces = {d: self._allocated(d, self._trace_values * problem.itemsize) for d in devices.mine}
@@ -217,11 +210,7 @@ class FieldMemory:
         if (device, number, dense) not in self._places:
             whole = self.plan.blocks[device]
             blocks = whole if dense is None else whole | self.plan.dense(device, dense)
-            state = (
-                self._between[device][number]
-                if dense is None
-                else {name: self._block(device, blocks[name]) for name in self.layout.problem.state}
-            )
+            state = {name: self._block(device, blocks[name]) for name in self.layout.problem.state}
             addresses, pitches = np.zeros(len(blocks), np.uint64), np.zeros((len(blocks), 2), np.int64)
             for n, name in enumerate(self.arguments.fields):
                 addresses[n] = self._shifted(state.get(name, self.pointer(device, name, 0)), blocks[name])

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.commands.rows import ARGUMENTS
+from peergrid.runtime.cuda.commands.buffer import ARGUMENTS
 from peergrid.runtime.cuda.device.devices import Devices
 
 PROBE_WORDS = 1024

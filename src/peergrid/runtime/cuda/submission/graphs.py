@@ -14,9 +14,8 @@ from itertools import groupby
 import numpy as np
 
 from peergrid.errors import PeergridError
-from peergrid.runtime.cuda.commands.buffer import CommandBuffer
+from peergrid.runtime.cuda.commands.buffer import CONTEXT, CommandBuffer
 from peergrid.runtime.cuda.commands.replay import DONE
-from peergrid.runtime.cuda.commands.rows import CONTEXT
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.faults import error

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.errors import UsageError
-from peergrid.runtime.cuda.commands.buffer import NOTHING, CommandBuffer, Words
+from peergrid.runtime.cuda.commands.buffer import CONTEXT, NOTHING, CommandBuffer, Words
 from peergrid.runtime.cuda.commands.replay import DONE, replay
-from peergrid.runtime.cuda.commands.rows import CONTEXT
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
