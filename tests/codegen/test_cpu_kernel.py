@@ -16,9 +16,8 @@ from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
-from peergrid.runtime.inorder import owned_receivers
 from peergrid.runtime.kernel import Kernel, Pass
-from peergrid.runtime.memory import DeviceMemory, allocate, fill
+from peergrid.runtime.memory import DeviceMemory, allocate, fill, owned_receivers
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, maximum, minimum, stencil

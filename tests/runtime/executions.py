@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from inorder import InOrderExecutor
 from runtime_problems import MORE
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.executor import Executor
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.stencil import Problem
 

@@ -13,6 +13,7 @@ import pytest
 from executions import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inorder import InOrderExecutor
 from runtime_problems import PROBLEMS, random_heat, yee
 
 import peergrid
@@ -23,7 +24,6 @@ from peergrid.grid import Array
 from peergrid.grid.box import subtract
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.norm import compiled_sums
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.runtime.memory import allocate
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import grouped

@@ -11,11 +11,11 @@ import numpy as np
 from executions import load
 from hypothesis import assume
 from hypothesis import strategies as st
+from inorder import InOrderExecutor
 
 from peergrid.grid import Array, Box, Field, Grid, Index
 from peergrid.grid.grid import Boundary
 from peergrid.grid.partition import Partition
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import Layout, Options, build, layout
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.strategies import STRATEGIES

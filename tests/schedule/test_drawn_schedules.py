@@ -7,8 +7,8 @@ from drawn_problems import Case, alone, cases, loaded, results
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from peergrid.runtime.inorder import copy
 from peergrid.runtime.kernel import Pass
+from peergrid.runtime.memory import copy
 from peergrid.runtime.trace.cells import exact_reads
 from peergrid.runtime.trace.interleave import interleave
 from peergrid.runtime.trace.judge import check, judge

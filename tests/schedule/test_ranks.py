@@ -9,12 +9,12 @@ import pytest
 from drawn_problems import Case, alone, cases, loaded, results
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from inorder import InOrderExecutor
 from verify_examples import smooth
 
 from peergrid.errors import UsageError
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.runtime.kernel import Pass
 from peergrid.runtime.trace.interleave import interleave
 from peergrid.runtime.trace.judge import Outcome, check, judge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
@@ -11,6 +11,7 @@ import numpy as np
 
 from peergrid.grid import Array, Box, Field, FirstValues, Index
 from peergrid.schedule.layout import Layout
+from peergrid.schedule.ops import Copy
 from peergrid.stencil import Problem
 from peergrid.stencil.lagged import kept_value, rotating_fields, without_update
 
@@ -81,6 +82,12 @@ def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
     return {} if layout.blocks != (1,) or norm in found else found
 
 
+def owned_receivers(layout: Layout, device: int) -> tuple[int, ...]:
+    """The receivers whose cell a device owns, as indices into the problem's receivers."""
+    owned = layout.partition.owned(device)
+    return tuple(i for i, receiver in enumerate(layout.problem.receivers) if receiver.cell in owned)
+
+
 def fill(layout: Layout, memory: DeviceMemory, name: str, values: FirstValues, slot: int = 0) -> None:
     """Set a field on all cells of a device, ghost cells included, from its global array or a function of a box."""
     block = memory.block(name, slot)
@@ -136,6 +143,13 @@ def collect(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: i
         if not owned.empty:
             whole[owned.slices(wanted.lo)] = memory.block(name, slot).view(owned)
     return whole
+
+
+def copy(memories: Sequence[DeviceMemory] | Mapping[int, DeviceMemory], op: Copy) -> None:
+    """Copy cells between the memories of two devices."""
+    source = memories[op.source_device].block(op.field, op.slot)
+    target = memories[op.target_device].block(op.field, op.slot)
+    target.view(op.target_box)[...] = source.view(op.source_box)
 
 
 def views(layout: Layout, memories: Iterable[DeviceMemory], name: str, slot: int) -> tuple[tuple[Box, Array], ...]:

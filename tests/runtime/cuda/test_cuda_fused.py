@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
+from inorder import InOrderExecutor
 from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Grid, Options, stencil
@@ -18,7 +19,6 @@ from peergrid.runtime.cuda.fused.chain import Chain
 from peergrid.runtime.cuda.fused.peer import lower_fused
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.ops import describe
 from peergrid.schedule.passes.fused import fuse_exchange

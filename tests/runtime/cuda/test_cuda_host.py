@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from executions import STEPS, carry_through, expected, found, load
 from host_driver import COMPILER, HostDriver
+from inorder import InOrderExecutor
 from line_problems import distant
 from runtime_problems import MORE, PROBLEMS, yee_with_absorber
 
@@ -26,7 +27,6 @@ from peergrid.runtime.cuda import executor as module
 from peergrid.runtime.cuda.bandwidth import COPIES, LEAST, copy_bandwidth
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.ops import Compute, Route, SignalOp

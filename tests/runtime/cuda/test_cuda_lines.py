@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from host_driver import COMPILER, HostDriver
+from inorder import InOrderExecutor
 from line_problems import absorber, far_reads, relaxation, waves
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 

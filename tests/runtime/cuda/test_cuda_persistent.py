@@ -12,6 +12,7 @@ from executions import load
 from host_driver import COMPILER, HostDriver
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inorder import InOrderExecutor
 from runtime_problems import PROBLEMS, random_heat, wide, yee_with_absorber
 
 from peergrid import Box, Grid, Options, Receiver, stencil
@@ -29,7 +30,6 @@ from peergrid.runtime.cuda.fused.chain import Chain
 from peergrid.runtime.cuda.fused.persistent import Repeated, lower_persistent
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.passes.fused import fuse_steps
 from peergrid.stencil import Problem

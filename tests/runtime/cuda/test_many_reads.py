@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from executions import load
 from host_driver import COMPILER, HostDriver
+from inorder import InOrderExecutor
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
@@ -17,7 +18,6 @@ from peergrid.grid import Array, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.executor import Executor
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import layout, one_iteration
 from peergrid.stencil import Problem, stencil
 

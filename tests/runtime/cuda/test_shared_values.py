@@ -12,6 +12,7 @@ from executions import load
 from host_driver import COMPILER, HostDriver
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from inorder import InOrderExecutor
 
 from peergrid import Options, source_of
 from peergrid.codegen.cpu.plan import stream_plan
@@ -23,7 +24,6 @@ from peergrid.runtime.cpu.kernel import CpuKernel
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.source import texts_of_run
 from peergrid.runtime.executor import Executor
-from peergrid.runtime.inorder import InOrderExecutor
 from peergrid.schedule import Layout, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import (

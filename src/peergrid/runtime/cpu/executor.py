@@ -21,10 +21,9 @@ from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cpu.sync import Aborted, Barrier, Token, Waits
 from peergrid.runtime.devices import cores
 from peergrid.runtime.executor import Views, refuse_norms
-from peergrid.runtime.inorder import copy, owned_receivers
 from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.mail import Letter, LocalMail, Mail
-from peergrid.runtime.memory import allocate, collect, fill, first_nonfinite, keeps_value, views
+from peergrid.runtime.memory import allocate, collect, copy, fill, first_nonfinite, keeps_value, owned_receivers, views
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference_reduction import reference_reductions

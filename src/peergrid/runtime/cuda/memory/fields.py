@@ -27,8 +27,7 @@ from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.memory.room import check_room, in_pages
 from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.runtime.executor import DeviceArray, Views
-from peergrid.runtime.inorder import owned_receivers
-from peergrid.runtime.memory import take_cells
+from peergrid.runtime.memory import owned_receivers, take_cells
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 

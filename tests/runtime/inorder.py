@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.kernel import Kernel, Pass
-from peergrid.runtime.memory import DeviceMemory, allocate, collect, fill, first_nonfinite
+from peergrid.runtime.memory import allocate, collect, copy, fill, first_nonfinite, owned_receivers
 from peergrid.runtime.norms import Norms
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.reference_norm import reference_sums
@@ -77,16 +77,3 @@ class InOrderExecutor:
         self.kernel(memory, part)
         if self._norms is not None:
             self._norms.add(memory, op, base + op.level)
-
-
-def copy(memories: Sequence[DeviceMemory] | Mapping[int, DeviceMemory], op: Copy) -> None:
-    """Copy cells between the memories of two devices."""
-    source = memories[op.source_device].block(op.field, op.slot)
-    target = memories[op.target_device].block(op.field, op.slot)
-    target.view(op.target_box)[...] = source.view(op.source_box)
-
-
-def owned_receivers(layout: Layout, device: int) -> tuple[int, ...]:
-    """The receivers whose cell a device owns, as indices into the problem's receivers."""
-    owned = layout.partition.owned(device)
-    return tuple(i for i, receiver in enumerate(layout.problem.receivers) if receiver.cell in owned)
