@@ -208,8 +208,7 @@ class CudaExecutor:
             lowered, reasons = self._carried_out(schedule)
             self._execution.programs.still()
             self._lowered[id(schedule)] = lowered
-            reasons |= {choice.reason for choice in lowered.choices}
-            self._reasons += sorted(reasons - {"", *self._reasons})
+            self._reasons += sorted((reasons | lowered.reasons) - {"", *self._reasons})
         return self._lowered[id(schedule)]
 
     def _carried_out(self, schedule: Schedule, noting: Notes | None = None) -> tuple[Lowered, set[str]]:

@@ -66,7 +66,7 @@ def lower_persistent(
         return UNFIT
     found = _row(execution, schedule, kernel, room, notes)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
-    return Repeated(one.schedule, one.buffers, one.queues, one.choices, one.increments, found.most, together)
+    return Repeated(one.schedule, one.buffers, one.queues, one.reasons, one.increments, found.most, together)
 
 
 def _boxes(execution: ExecutionContext) -> list[Box]:

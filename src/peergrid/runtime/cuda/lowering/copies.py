@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.routes import Choice, Routes
+from peergrid.runtime.cuda.lowering.routes import Routes
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
 from peergrid.schedule.ops import Copy, Queue
 
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """The copies of one schedule; choices: the routes taken so far."""
+    """The copies of one schedule."""
 
     execution: ExecutionContext
     routes: Routes
-    choices: set[Choice] = field(default_factory=set)
-
-    def choice(self, op: Copy) -> Choice:
-        """The route that a copy takes."""
-        choice = self.routes.of(op)
-        self.choices.add(choice)
-        return choice
 
     def write(self, commands: CommandWriter, number: int, ops: Sequence[Copy]) -> None:
         """The calls of one copy, or of several that are stores of one queue."""
-        route = self.choice(ops[0]).route
+        route = self.routes.of(ops[0]).route
         if route == "store":
             self._stores(commands, number, ops)
             return

@@ -198,7 +198,7 @@ class Kernels:
         inside = tuple((device, owned) for device, owned, _ in split)
         beyond = tuple((device, outside) for device, _, outside in split if outside)
         owned = TiledPlan(self._setting, self._several(steps, self.norm), inside)
-        return SummedPlan(partition, works, owned, self._unsummed(steps, beyond) if beyond else None)
+        return SummedPlan(partition, owned, self._unsummed(steps, beyond) if beyond else None)
 
     def _unsummed(self, steps: int, works: Works) -> KernelPlan:
         setting = self._setting

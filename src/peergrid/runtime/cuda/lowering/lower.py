@@ -20,7 +20,7 @@ from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
-from peergrid.runtime.cuda.lowering.routes import Choice, Routes
+from peergrid.runtime.cuda.lowering.routes import Routes
 from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
 from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, signal
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
@@ -53,15 +53,17 @@ Numbered = tuple[int, Op]
 
 @dataclass(frozen=True)
 class Lowered:
-    """A schedule ready to run: command buffers by host, the routes of halos, the increment of each flag per iteration;
-    edges: the operations that semaphores order across GPUs; of_all: the schedule of all processes, if this is a part;
-    messages: those that processes carry, if there are any; captured: whether graphs are made of the buffers.
+    """A schedule ready to run.
+
+    buffers: commands by host; reasons: why halos take other routes than those asked for; increments: of each flag, per
+    iteration; edges: the operations that semaphores order across GPUs; of_all: the schedule of all processes, if this
+    is a part; messages: those that processes carry, if there are any; captured: whether graphs are made of the buffers.
     """
 
     schedule: Schedule
     buffers: dict[int, CommandBuffer]
     queues: tuple[Queue, ...]
-    choices: frozenset[Choice]
+    reasons: frozenset[str]
     increments: dict[Flag, int]
     edges: Mapping[Flag, Edge] = field(default_factory=dict, kw_only=True)
     of_all: Schedule | None = field(default=None, kw_only=True)
@@ -90,11 +92,17 @@ def lower(
     work = Lowering(execution, schedule, captured, noting)
     buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
-    choices = frozenset(work.copies.choices)
     carried = work.messages if isinstance(work.messages, Messages) and work.messages.each else None
     counts = increments(schedule) | (carried.each if carried else {})
     return Lowered(
-        schedule, buffers, queues, choices, counts, edges=edges(schedule), messages=carried, captured=captured
+        schedule,
+        buffers,
+        queues,
+        frozenset(work.copies.routes.reasons),
+        counts,
+        edges=edges(schedule),
+        messages=carried,
+        captured=captured,
     )
 
 
@@ -164,7 +172,7 @@ class Lowering:
 
     def _by_route(self, ops: list[Numbered]) -> Iterator[list[Numbered]]:
         """Copies of one queue: stores together, others one by one."""
-        for route, part in groupby(ops, key=lambda numbered: self.copies.choice(numbered[1]).route):  # type: ignore[arg-type]
+        for route, part in groupby(ops, key=lambda numbered: self.copies.routes.of(numbered[1]).route):  # type: ignore[arg-type]
             if route == "store":
                 yield list(part)
             else:

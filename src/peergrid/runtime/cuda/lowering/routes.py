@@ -51,6 +51,11 @@ class Routes:
         """The route that a copy takes."""
         return self._found[_ends(op)]
 
+    @property
+    def reasons(self) -> set[str]:
+        """Why halos take other routes than those asked for."""
+        return {choice.reason for choice in self._found.values()} - {""}
+
     @cached_property
     def _found(self) -> dict[tuple[object, ...], Choice]:
         found: dict[tuple[object, ...], Choice] = {}

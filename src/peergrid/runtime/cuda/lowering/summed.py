@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
-from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Works
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served
 from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.lowering.tiled import TiledPlan
 
@@ -18,7 +18,6 @@ class SummedPlan(KernelPlan):
     """`owned` with norms for what devices own, `beyond` without for the rest, if there is any."""
 
     partition: Partition
-    works: Works
     owned: TiledPlan
     beyond: KernelPlan | None
 

@@ -7,8 +7,7 @@ many iterations are one graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -30,38 +29,29 @@ from peergrid.schedule.passes.captured import origins, ties
 BUNDLES = (64, 8, 1)  # iterations of a schedule in one graph, where a graph can hold several
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Rows of one GPU that become a graph, launched into the origin's stream; they fork from it and join it."""
-
-    origin: Queue
-    rows: tuple[int, ...]
-
-
-Cuts = Mapping[int, Sequence[Stretch | int]]
-"""For each host its rows in order: those that become a graph together, and others by number."""
-
-
 class Graphs:
     """The graphs of one executor."""
 
     def __init__(self, execution: ExecutionContext, submitter: Submitter) -> None:
         self._execution, self._submitter = execution, submitter
-        self._cuts: dict[int, Cuts] = {}  # by identity of what the executor keeps
+        self._stretched: dict[int, bool] = {}  # by identity of what the executor keeps
         self._buffers: dict[tuple[int, int], dict[int, CommandBuffer]] = {}
 
     def works(self, lowered: Lowered, times: int, step: int) -> Iterator[tuple[SubmissionPlan, int]]:
         """The commands to carry out, and their repetitions, for so many iterations."""
         set_step_counters(self._execution, lowered, step)
-        if id(lowered) not in self._cuts:
-            self._cuts[id(lowered)] = stretches(lowered, self._execution.devices.ordinals)
-        cut = self._cuts[id(lowered)]
-        for iterations in (1,) if any(cut.values()) else self._bundles(lowered):
+        if id(lowered) not in self._stretched:
+            self._stretched[id(lowered)] = bool(origins(lowered.schedule, self._execution.devices.ordinals))
+        stretched = self._stretched[id(lowered)]
+        for iterations in (1,) if stretched else self._bundles(lowered):
             count, times = divmod(times, iterations)
             if count:
                 key = (id(lowered), iterations)
                 if key not in self._buffers:
-                    self._buffers[key] = self._made(lowered, cut, iterations)
+                    self._buffers[key] = {
+                        host: self._several(lowered, each) if stretched else self._one(lowered, each, iterations)
+                        for host, each in lowered.buffers.items()
+                    }
                 yield self._submitter.work(lowered, self._buffers[key], iterations), count
 
     def _bundles(self, lowered: Lowered) -> tuple[int, ...]:
@@ -69,28 +59,23 @@ class Graphs:
         most = max(1, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps)))
         return tuple(dict.fromkeys(min(bundle, 1 << most.bit_length() - 1) for bundle in BUNDLES))
 
-    def _made(self, lowered: Lowered, cut: Cuts, iterations: int) -> dict[int, CommandBuffer]:
-        """The command buffers of the hosts."""
-        if not any(cut.values()):
-            return {host: self._one(lowered, commands, iterations) for host, commands in lowered.buffers.items()}
-        return {host: self._several(lowered, lowered.buffers[host], parts) for host, parts in cut.items()}
-
     def _one(self, lowered: Lowered, commands: CommandBuffer, iterations: int) -> CommandBuffer:
         """A command buffer that launches one graph of so many iterations."""
         origin, made = lowered.queues[0], CommandWriter(self._execution.devices)
         self._launch(made, lowered, origin, lowered.queues, commands, iterations)
         return made.finish()
 
-    def _several(self, lowered: Lowered, commands: CommandBuffer, cut: Sequence[Stretch | int]) -> CommandBuffer:
+    def _several(self, lowered: Lowered, commands: CommandBuffer) -> CommandBuffer:
         """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        made = CommandWriter(self._execution.devices, keep=[*commands.keep])
-        for part in cut:
-            if isinstance(part, int):
-                made.same(commands, part)
-                continue
-            rows = list(part.rows)
-            piece = CommandBuffer(commands.table[rows], tuple(commands.ops[row] for row in rows), (), commands.keep)
-            self._launch(made, lowered, part.origin, (part.origin,), piece, 1)
+        devices = self._execution.devices
+        made = CommandWriter(devices, keep=[*commands.keep])
+        for origin, rows in stretches(lowered.schedule, commands, devices.ordinals):
+            if origin is None:
+                for row in rows:
+                    made.same(commands, row)
+            else:
+                piece = CommandBuffer(commands.table[rows], tuple(commands.ops[row] for row in rows), (), commands.keep)
+                self._launch(made, lowered, origin, (origin,), piece, 1)
         return made.finish()
 
     def _launch(
@@ -127,32 +112,22 @@ class Graphs:
         return devices.graph(origin.device, stream)
 
 
-def stretches(lowered: Lowered, ordinals: tuple[int, ...]) -> Cuts:
-    """The rows of each host of a schedule whose work was captured in stretches: those of graphs, and rows that stay.
-
-    Empty where one graph has all of them (see `schedule.passes.captured`).
+def stretches(
+    schedule: Schedule, commands: CommandBuffer, ordinals: tuple[int, ...]
+) -> Iterator[tuple[Queue | None, list[int]]]:
+    """The rows of a host of a schedule whose work was captured in stretches (see `schedule.passes.captured`), in order:
+    those of one GPU that become a graph, with the queue that they fork from and join; and those that stay, with None.
     """
-    return {host: _stretches(lowered.schedule, commands, ordinals) for host, commands in lowered.buffers.items()}
-
-
-def _stretches(schedule: Schedule, commands: CommandBuffer, ordinals: tuple[int, ...]) -> list[Stretch | int]:
-    found, stay = origins(schedule, ordinals), ties(schedule, ordinals)
-    if not found:
-        return []
-    cut: list[Stretch | int] = []
-    queues = {ordinals[queue.device]: queue for queue in found.values()}
+    stay = ties(schedule, ordinals)
+    queues = {ordinals[queue.device]: queue for queue in origins(schedule, ordinals).values()}
     gpu_of = {n: ordinals[queue.device] for n, op in enumerate(schedule.ops) for queue in queues_of(op)}
     keys = [
         (op in stay, context) for op, context in zip(commands.ops, commands.table[:, CONTEXT].tolist(), strict=True)
     ]
-    for (stays, _), rows in groupby(range(len(keys)), key=keys.__getitem__):
-        if stays:
-            cut += rows
-        else:
-            places = tuple(rows)
-            number = next(commands.ops[row] for row in places if commands.ops[row] >= 0)
-            cut.append(Stretch(queues[gpu_of[number]], places))
-    return cut
+    for (stays, _), found in groupby(range(len(keys)), key=keys.__getitem__):
+        rows = list(found)
+        number = next((commands.ops[row] for row in rows if commands.ops[row] >= 0), -1)
+        yield None if stays else queues[gpu_of[number]], rows
 
 
 def rows_between(devices: Devices, origin: Queue, queues: Sequence[Queue]) -> tuple[CommandBuffer, CommandBuffer]:
