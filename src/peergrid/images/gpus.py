@@ -111,12 +111,10 @@ class _Share:
         self._values = np.array([(self._in, self._out, table, before.size, line.offset, line.slope, 0)], IMAGE)
 
     def upload(self) -> None:
-        self._devices.enter(self._number)
-        self._devices.driver.upload(self._in, self._before)
+        self._devices.on(self._number).upload(self._in, self._before)
 
     def download(self) -> None:
-        self._devices.enter(self._number)
-        self._devices.driver.download(self._after, self._out)
+        self._devices.on(self._number).download(self._after, self._out)
 
     def issue(self, asked: Variant | None, repetitions: int) -> list[tuple[Event, Event]]:
         """Launch the kernel some times; returns the events before and after each launch."""
@@ -146,4 +144,4 @@ class _Share:
     def _resident(self) -> int:
         """The co-resident blocks with the table in shared memory; 0 if a block cannot have that much."""
         kernel = self._devices.function(self._number, self._code, KERNELS["shared"])
-        return self._devices.resident(self._number, kernel, MOST_THREADS, self._table_bytes)
+        return self._devices.on(self._number).resident(kernel, MOST_THREADS, self._table_bytes)

@@ -37,7 +37,7 @@ def test_another_run_keeps_its_context() -> None:
     run, forgotten = Devices(driver, (0,)), Devices(driver, (1, 2))
     for device in (0, 1):
         forgotten.allocate(device, 64)
-    run.enter(0)
+    run.on(0)
     forgotten.close()
     assert driver.current() == run.context(0)
     with pytest.raises(UsageError, match="given back"):

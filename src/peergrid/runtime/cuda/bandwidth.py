@@ -20,8 +20,7 @@ def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: CudaDriver | None
     """
     devices = Devices(driver or CudaDriver(), (ordinal,))
     try:
-        devices.enter(0)
-        count = min(COUNT, devices.driver.memory()[0] // 4)
+        count = min(COUNT, devices.on(0).memory()[0] // 4)
         if count < LEAST:
             return None
         source, target = devices.allocate(0, count), devices.allocate(0, count)

@@ -88,8 +88,7 @@ class CudaExecutor:
         )
         self._processes = processes
         if processes is not None and processes.direct:
-            self._execution.devices.enter(self._execution.devices.mine[0])
-            processes.try_direct(self._execution.devices.driver)
+            processes.try_direct(self._execution.devices.on(self._execution.devices.mine[0]))
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
         self._submitter = Submitter(self._execution)
@@ -286,7 +285,7 @@ class CudaExecutor:
             assert self._processes is not None, "messages go between processes"
             lines = tuple(messages.lines(self._processes.of_device, self._flag_values, times))
             devices = self._execution.devices
-            carried = self._processes.carry(lines, partial(devices.enter, devices.mine[0]))
+            carried = self._processes.carry(lines, partial(devices.on, devices.mine[0]))
         with carried:
             self._finish(work, times, self._submitter.run(work, times, step, self._flag_values), lines)
         for flag, count in work.lowered.increments.items():

@@ -82,8 +82,7 @@ class Notes:
         """The places taken, in order. Raises UsageError where there were too few."""
         devices, head = self.execution.devices, np.zeros(HEAD, np.int64)
         devices.synchronize()
-        devices.enter(0)
-        devices.driver.download(head, self.address)
+        devices.on(0).download(head, self.address)
         taken = int(head[0])
         if taken > self.most:
             raise UsageError(f"A recorded run has room for {self.most:,} notes, got {taken:,}: record fewer steps.")

@@ -27,9 +27,8 @@ def first_nonfinite(execution: ExecutionContext, name: str, slot: int) -> Index 
 
 
 def _search(execution: ExecutionContext, device: int, name: str, slot: int, owned: Box) -> tuple[Any, ...] | None:
-    driver, block = execution.devices.driver, execution.memory.plan.blocks[device][name]
-    found = execution.found(device)
-    execution.devices.enter(device)
+    block, found = execution.memory.plan.blocks[device][name], execution.found(device)
+    driver = execution.devices.on(device)
     driver.upload(found, np.array([NOWHERE], np.int64))
     values = np.zeros(1, service.SEARCH)
     values["values"] = execution.memory.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize

@@ -30,7 +30,7 @@ class Carrier:
         self._met: set[tuple[tuple[int, int], ...]] = set()
 
     @contextmanager
-    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> Iterator[None]:
+    def carry(self, lines: Sequence[Line], enter: Callable[[], object]) -> Iterator[None]:
         """See `Processes.carry`."""
         if self._direct:
             enter()

@@ -48,7 +48,7 @@ class RanksAsProcesses:
     def try_direct(self, driver: CudaDriver) -> None:
         require_intact(self._ranks, driver)
 
-    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:
+    def carry(self, lines: Sequence[Line], enter: Callable[[], object]) -> AbstractContextManager[None]:
         if self._carrier is None:
             self._carrier = Carrier(self._ranks, self.direct)
         return self._carrier.carry(lines, enter)

@@ -59,9 +59,10 @@ class Devices:
         """The context of a device; for another process's, which is alike, that of the first here: it tells of room."""
         return self._context_of.get(self.ordinals[device], self._context_of[self.ordinals[self.mine[0]]])
 
-    def enter(self, device: int) -> None:
-        """Make the device current for this thread."""
+    def on(self, device: int) -> CudaDriver:
+        """The driver, with the context of a device current for this thread."""
         self.driver.make_current(self.context(device))
+        return self.driver
 
     def architecture(self, device: int) -> str:
         return self.driver.architecture(self.ordinals[device])
@@ -69,23 +70,21 @@ class Devices:
     def stream(self, queue: Queue) -> int:
         """The stream of a queue."""
         if queue not in self._streams:
-            self.enter(queue.device)
-            self._streams[queue] = self.driver.create_stream(queue.priority)
-            self._on_close(queue.device, self.driver.destroy_stream, self._streams[queue])
+            driver = self.driver
+            made = self._taken(queue.device, driver.create_stream, driver.destroy_stream, queue.priority)
+            self._streams[queue] = made
         return self._streams[queue]
 
     def event(self, event: Event, timing: bool = False) -> int:
         """The event's handle; without timing unless asked for, which costs less."""
         if (event, timing) not in self._events:
-            self.enter(event.device)
-            handle = self._events[event, timing] = self.driver.create_event(timing)
-            self._on_close(event.device, self.driver.destroy_event, handle)
+            made = self._taken(event.device, self.driver.create_event, self.driver.destroy_event, timing)
+            self._events[event, timing] = made
         return self._events[event, timing]
 
     def elapsed(self, first: Event, last: Event) -> float:
         """Seconds between two events of a device, recorded with timing."""
-        self.enter(first.device)
-        return self.driver.elapsed(self.event(first, timing=True), self.event(last, timing=True))
+        return self.on(first.device).elapsed(self.event(first, timing=True), self.event(last, timing=True))
 
     def entry(self, name: str) -> int:
         """The address of a driver function."""
@@ -95,18 +94,11 @@ class Devices:
 
     def allocate(self, device: int, count: int) -> int:
         """That many bytes of device memory."""
-        self.enter(device)
-        pointer = self.driver.allocate(count)
-        self._on_close(device, self.driver.free, pointer)
-        return pointer
+        return self._taken(device, self.driver.allocate, self.driver.free, count)
 
     def allocate_host(self, count: int) -> int:
         """That many bytes of pinned host memory that all devices reach."""
-        first = self.mine[0]
-        self.enter(first)
-        pointer = self.driver.allocate_host(count)
-        self._on_close(first, self.driver.free_host, pointer)
-        return pointer
+        return self._taken(self.mine[0], self.driver.allocate_host, self.driver.free_host, count)
 
     def zeroed_host(self, count: int) -> int:
         """The same, zeroed: whole words."""
@@ -119,17 +111,13 @@ class Devices:
         if self.processes is None or not self.processes.by_address:
             return self.zeroed_host(count)
         first, pointer = self.mine[0], self.processes.shared(count)
-        self.enter(first)
-        self.driver.register_host(pointer, count)
+        self.on(first).register_host(pointer, count)
         self._on_close(first, self.driver.unregister_host, pointer)
         return pointer
 
     def opened(self, device: int, handle: bytes) -> int:
         """The address, for a device, of memory of another process."""
-        self.enter(device)
-        pointer = self.driver.open_memory(handle)
-        self._on_close(device, self.driver.close_memory, pointer)
-        return pointer
+        return self._taken(device, self.driver.open_memory, self.driver.close_memory, handle)
 
     def of_all(self, found: Mapping[Key, Value]) -> dict[Key, Value]:
         """The values that all processes have, each for its own devices."""
@@ -146,22 +134,19 @@ class Devices:
 
     def function(self, device: int, cubin: bytes, name: str) -> int:
         """A kernel of a program on a device."""
-        key = (self.context(device), cubin)
-        self.enter(device)
+        key, driver = (self.context(device), cubin), self.on(device)
         with self._loading:  # threads that compile ask for kernels, too
             if self._closed:
                 raise UsageError("The devices were given back.")
             if key not in self._modules:
-                self._modules[key] = self.driver.load(cubin)
-                self._on_close(device, self.driver.unload, self._modules[key])
+                self._modules[key] = self._taken(device, driver.load, driver.unload, cubin)
             if (*key, name) not in self._functions:
-                self._functions[*key, name] = self.driver.function(self._modules[key], name)
+                self._functions[*key, name] = driver.function(self._modules[key], name)
             return self._functions[*key, name]
 
     def graph(self, device: int, stream: int) -> int:
         """The graph captured in a stream, ready to be launched."""
-        self.enter(device)
-        graph = self.driver.end_capture(stream)
+        graph = self.on(device).end_capture(stream)
         try:
             executable = self.driver.instantiate(graph)
         finally:
@@ -172,24 +157,12 @@ class Devices:
     def give_up_capture(self, device: int, stream: int) -> None:
         """End a capture that failed."""
         with suppress(PeergridError):
-            self.enter(device)
-            self.driver.destroy_graph(self.driver.end_capture(stream))
-
-    def registers(self, device: int, function: int) -> int:
-        """Registers of a kernel's thread."""
-        self.enter(device)
-        return self.driver.registers(function)
-
-    def resident(self, device: int, function: int, threads: int, shared: int, *, whole: bool = True) -> int:
-        """Thread blocks of a kernel that a device runs at once; grants the shared memory they need."""
-        self.enter(device)
-        return self.driver.resident(function, threads, shared, whole=whole)
+            self.driver.destroy_graph(self.on(device).end_capture(stream))
 
     def synchronize(self) -> None:
         """Wait until every device has nothing left to do."""
         for device in self.mine:
-            self.enter(device)
-            self.driver.synchronize()
+            self.on(device).synchronize()
 
     def close(self) -> None:
         """Give everything back; what fails because the device is lost is passed over.
@@ -207,9 +180,16 @@ class Devices:
         """Do something on a device, before what was taken earlier is given back."""
         self._on_close(device, lambda _: action(), 0)
 
+    def _taken(self, device: int, take: Callable[..., int], give_back: Callable[[int], None], *args: Any) -> int:
+        """What the driver gives on a device, which `close` gives back."""
+        self.on(device)
+        handle = take(*args)
+        self._on_close(device, give_back, handle)
+        return handle
+
     def _on_close(self, device: int, action: Callable[[int], None], handle: int) -> None:
         def undo() -> None:
-            self.enter(device)
+            self.on(device)
             action(handle)
 
         self._stack.callback(_quietly, undo)

@@ -74,7 +74,7 @@ class Processes(Protocol):
     def try_direct(self, driver: CudaDriver) -> None:
         """Carry a test message between the current GPUs of all. Raises UsageError, on all, where it is not intact."""
 
-    def carry(self, lines: Sequence[Line], enter: Callable[[], None]) -> AbstractContextManager[None]:
+    def carry(self, lines: Sequence[Line], enter: Callable[[], object]) -> AbstractContextManager[None]:
         """Carry messages while queues are at work; at the end of the context all have left and arrived, or, where it
         ends by an exception, those that are still awaited are given up. enter: makes a GPU current for a thread.
         """

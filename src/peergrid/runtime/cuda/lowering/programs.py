@@ -80,7 +80,7 @@ class Programs:
         room for one.
         """
         function = self.function(device, program.source, program.entry)
-        return self._devices.resident(device, function, program.threads, program.shared_bytes, whole=program.whole)
+        return self._devices.on(device).resident(function, program.threads, program.shared_bytes, whole=program.whole)
 
     def beside(self, kernel: Tiled) -> Tiled:
         """The kernels of tiles, those of boundary strips with the registers that interior ones leave, as compiled."""
@@ -118,4 +118,4 @@ class Programs:
     def _registers(self, program: Program) -> int:
         """Registers of a kernel's thread, the most on any device."""
         found = (self.function(device, program.source, program.entry) for device in range(self._devices.count))
-        return max(self._devices.registers(device, function) for device, function in enumerate(found))
+        return max(self._devices.on(device).registers(function) for device, function in enumerate(found))

@@ -272,12 +272,9 @@ class FieldMemory:
         for device in self.devices.mine:
             block = self.plan.blocks[device][name]
             if block.values:
-                cells = _cells(self.layout.problem, block, values)
-                flat = block.flat(cells)
-                self.devices.enter(device)
-                self.devices.driver.upload(self.pointer(device, name, slot), flat)
-                for other in self._others(device, name, slot):
-                    self.devices.driver.upload(other, flat)
+                flat = block.flat(_cells(self.layout.problem, block, values))
+                for pointer in (self.pointer(device, name, slot), *self._others(device, name, slot)):
+                    self.devices.on(device).upload(pointer, flat)
 
     def _others(self, device: int, name: str, slot: int) -> Iterator[int]:
         """The other blocks of a 3D state field with cells that no update writes: kernels that stream leave these out
@@ -325,9 +322,8 @@ class FieldMemory:
         block = self.plan.blocks[device][name]
         rows = block.box.with_axis(0, cells.lo[0], cells.hi[0])
         values = np.empty(rows.shape[0] * block.pitches[0], self.layout.problem.grid.dtype)
-        self.devices.enter(device)
         first = self.pointer(device, name, slot) + block.index(rows.lo) * block.itemsize
-        self.devices.driver.download(values, first)
+        self.devices.on(device).download(values, first)
         strides = tuple(pitch * block.itemsize for pitch in block.pitches)
         return np.lib.stride_tricks.as_strided(values, rows.shape, strides)[cells.slices(rows.lo)]
 
@@ -339,8 +335,7 @@ class FieldMemory:
             numbers = self.recorded[device]
             if numbers and whole.size:
                 part = np.empty_like(whole)
-                self.devices.enter(device)
-                self.devices.driver.download(part, self._traces[device])
+                self.devices.on(device).download(part, self._traces[device])
                 whole[list(numbers)] = part[list(numbers)]
         return whole
 
@@ -363,8 +358,7 @@ class FieldMemory:
         return self._filled(device, self.devices.allocate(device, count), count)
 
     def _filled(self, device: int, pointer: int, count: int) -> int:
-        self.devices.enter(device)
-        self.devices.driver.fill(pointer, NAN_WORD, count // 4)
+        self.devices.on(device).fill(pointer, NAN_WORD, count // 4)
         return pointer
 
 

@@ -50,8 +50,7 @@ class NormMemory:
         found = {}
         for device in self._devices.mine:
             rows = np.empty((max(1, self._total), self._extent(device)[0]))
-            self._devices.enter(device)
-            self._devices.driver.download(rows, self._rows[device])
+            self._devices.on(device).download(rows, self._rows[device])
             found[device] = rows[:steps]
         return total(np.concatenate([rows for _, rows in sorted(self._devices.of_all(found).items())], axis=1))
 

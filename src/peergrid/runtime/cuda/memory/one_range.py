@@ -36,13 +36,11 @@ class OneRange:
         driver = devices.driver
         page = max(driver.granularity(ordinal) for ordinal in devices.ordinals)
         ends = [-(-end // page) * page for end in accumulate(sizes, initial=0)]
-        devices.enter(0)
-        address = driver.reserve(ends[-1])
+        address = devices.on(0).reserve(ends[-1])
         devices.on_close(0, partial(driver.unreserve, address, ends[-1]))
         for device, (lo, hi) in enumerate(pairwise(ends)):
             if lo < hi:
-                devices.enter(device)
-                driver.map_memory(address + lo, hi - lo, devices.ordinals[device])
+                devices.on(device).map_memory(address + lo, hi - lo, devices.ordinals[device])
                 devices.on_close(device, partial(driver.unmap, address + lo, hi - lo))
         return cls(devices, address, tuple(pairwise(ends)))
 
@@ -51,21 +49,18 @@ class OneRange:
         for owner, (lo, hi) in enumerate(self.parts):
             may = {d for d, (first, last) in enumerate(spans) if d == owner or (first < hi and lo < last)}
             if lo < hi:
-                self.devices.enter(owner)
                 ordinals = sorted({self.devices.ordinals[device] for device in may})
-                self.devices.driver.grant(self.address + lo, hi - lo, ordinals)
+                self.devices.on(owner).grant(self.address + lo, hi - lo, ordinals)
 
     def upload(self, values: np.ndarray[Any, Any]) -> None:
         """Fill the range from its beginning."""
         for device, (lo, hi) in enumerate(self.parts):
-            self.devices.enter(device)
-            self.devices.driver.upload(self.address + lo, values[lo // values.itemsize : hi // values.itemsize])
+            self.devices.on(device).upload(self.address + lo, values[lo // values.itemsize : hi // values.itemsize])
 
     def download(self, values: np.ndarray[Any, Any]) -> None:
         """Fill a C-contiguous array from the range's beginning."""
         for device, (lo, hi) in enumerate(self.parts):
-            self.devices.enter(device)
-            self.devices.driver.download(values[lo // values.itemsize : hi // values.itemsize], self.address + lo)
+            self.devices.on(device).download(values[lo // values.itemsize : hi // values.itemsize], self.address + lo)
 
 
 def _require_links(devices: Devices) -> None:

@@ -58,18 +58,16 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
     """True where a pattern copied from one device to the other arrives as it was."""
     from peergrid.runtime.cuda.commands.replay import invoke  # takes a compiler along, which is slow to come
 
-    driver = devices.driver
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)
     with _temporary(devices, target, pattern.nbytes) as there, _temporary(devices, source, pattern.nbytes) as here:
-        driver.upload(here, pattern)
-        devices.enter(target)
-        driver.upload(there, arrived)
-        devices.enter(source)
+        devices.on(source).upload(here, pattern)
+        devices.on(target).upload(there, arrived)
         words = (there, here, pattern.nbytes, 0)
+        driver = devices.on(source)
         code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
         driver.synchronize()
-        devices.enter(target)
+        driver = devices.on(target)
         driver.synchronize()
         driver.download(arrived, there)
     return code == 0 and bool((arrived == pattern).all())
@@ -77,12 +75,10 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
 
 @contextmanager
 def _temporary(devices: Devices, device: int, count: int) -> Iterator[int]:
-    """Device memory for a while; the device is current at the beginning."""
-    devices.enter(device)
-    pointer = devices.driver.allocate(count)
+    """Device memory for a while."""
+    pointer = devices.on(device).allocate(count)
     try:
         yield pointer
     finally:
         with suppress(PeergridError):  # of a device that is lost: what lost it is said
-            devices.enter(device)
-            devices.driver.free(pointer)
+            devices.on(device).free(pointer)

@@ -59,8 +59,7 @@ class ReductionMemory:
 
     def _downloaded(self, one: Reduction, device: int) -> Doubles:
         records = np.empty((self._total // one.every, _doubles(self._layout, one, device)))
-        self._devices.enter(device)
-        self._devices.driver.download(records, self._records[one.name, device])
+        self._devices.on(device).download(records, self._records[one.name, device])
         return records
 
 

@@ -61,8 +61,8 @@ def check_room(
         ordinal = devices.ordinals[device]
         per_gpu[ordinal] = per_gpu.get(ordinal, 0) + needed[device]
     for ordinal, count in per_gpu.items():
-        devices.enter(next(device for device in devices.mine if devices.ordinals[device] == ordinal))
-        free = max(0, devices.driver.memory()[0] - SPARE)
+        here = next(device for device in devices.mine if devices.ordinals[device] == ordinal)
+        free = max(0, devices.on(here).memory()[0] - SPARE)
         if count > free:
             enough = gpus(free) if gpus else -(-sum(needed) // max(free, 1))
             raise DoesNotFit(

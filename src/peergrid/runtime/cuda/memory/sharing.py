@@ -32,8 +32,7 @@ class Sharing:
             return found
         handles: dict[tuple[int, Name], bytes] = {}
         for place, address in own.items():
-            devices.enter(place[0])
-            handles[place] = devices.driver.export_memory(address)
+            handles[place] = devices.on(place[0]).export_memory(address)
         for place, handle in devices.of_all(handles).items():
             if place not in found and place[0] in self._viewer:
                 found[place] = devices.opened(self._viewer[place[0]], handle)

@@ -98,8 +98,7 @@ class Graphs:
         """The executable graph of some iterations of a command buffer; its queues begin and end with the origin's."""
         devices, stream = self._execution.devices, self._execution.devices.stream(origin)
         fork, join = rows_between(devices, origin, queues)
-        devices.enter(origin.device)
-        devices.driver.begin_capture(stream)
+        devices.on(origin.device).begin_capture(stream)
         try:
             for piece, count in ((fork, 1), (commands, iterations), (join, 1)):
                 end = End()
@@ -148,8 +147,7 @@ def rows_between(devices: Devices, origin: Queue, queues: Sequence[Queue]) -> tu
 def set_step_counters(execution: ExecutionContext, lowered: Lowered, step: int) -> None:
     """Set the step counters of all queues to a time step."""
     for queue in lowered.queues:
-        execution.devices.enter(queue.device)
-        execution.devices.driver.upload(execution.step_counter(queue), np.array([step], np.int64))
+        execution.devices.on(queue.device).upload(execution.step_counter(queue), np.array([step], np.int64))
 
 
 def _failure(lowered: Lowered, commands: CommandBuffer, end: End) -> PeergridError:
