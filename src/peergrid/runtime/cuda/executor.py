@@ -297,8 +297,7 @@ class CudaExecutor:
         failed = [n for state in (FAILED, TIMED_OUT) for n, end in enumerate(ends) if end.state == state]
         late = self._abort_waits(lowered, times, lines) if failed else ""
         self._execution.words[0] = 0
-        end = End()
-        self._submitter.carry_out(Submission(work.drain), end)
+        end = self._submitter.carry_out(Submission(work.drain))
         blame(lowered.schedule, self._execution.fault_log)
         if failed and (ends[failed[0]].state == FAILED or not late):
             raise self._failure(lowered, work.submissions[failed[0]].commands, ends[failed[0]])

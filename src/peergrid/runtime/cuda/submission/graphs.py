@@ -101,8 +101,7 @@ class Graphs:
         devices.on(origin.device).begin_capture(stream)
         try:
             for piece, count in ((fork, 1), (commands, iterations), (join, 1)):
-                end = End()
-                self._submitter.carry_out(Submission(piece, every=count + 1), end, count)
+                end = self._submitter.carry_out(Submission(piece, every=count + 1), count)
                 if end.state != DONE:
                     raise _failure(lowered, piece, end)
         except BaseException:

@@ -7,13 +7,13 @@ by the interpreter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.runtime.cuda.commands.buffer import CONTEXT, NOTHING, CommandBuffer, Words
-from peergrid.runtime.cuda.commands.replay import DONE, replay
+from peergrid.runtime.cuda.commands.replay import replay
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import SECOND, ExecutionContext
@@ -28,15 +28,15 @@ LONGER = 1.3  # times as long as a kernel a host waits: who waits closest to the
 SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
 
 
-@dataclass
+@dataclass(frozen=True)
 class End:
-    """The end of a thread's replay; `spent`: nanoseconds of issuing, and two words for the clock."""
+    """The end of a thread's replay (see `replay`); issuing: the nanoseconds that it spent without waiting."""
 
-    state: int = DONE
-    code: int = 0
-    row: int = -1
-    iteration: int = 0
-    spent: Words = field(default_factory=lambda: np.zeros(3, np.int64))
+    state: int
+    code: int
+    row: int
+    iteration: int
+    issuing: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,38 +95,37 @@ class Submitter:
             submission.commands.relocation_table(step, steps, flag_values, increments)
             for submission in work.submissions
         ]
-        ends = [End() for _ in work.submissions]
         self._execution.words[:] = 0
         others = [
-            self._workers.submit(self.carry_out, submission, end, times, relocation)
-            for submission, end, relocation in list(zip(work.submissions, ends, relocations, strict=True))[1:]
+            self._workers.submit(self.carry_out, submission, times, relocation)
+            for submission, relocation in list(zip(work.submissions, relocations, strict=True))[1:]
         ]
-        self.carry_out(work.submissions[0], ends[0], times, relocations[0])
-        for other in others:
-            other.result()
-        self.seconds += max(int(end.spent[0]) for end in ends) / SECOND
+        first = self.carry_out(work.submissions[0], times, relocations[0])
+        ends = [first, *(other.result() for other in others)]
+        self.seconds += max(end.issuing for end in ends) / SECOND
         return ends
 
-    def carry_out(self, submission: Submission, end: End, times: int = 1, relocations: Words = NOTHING) -> None:
-        """Carry out a submission in this thread, near the GPUs it issues to."""
-        table = submission.commands.table
+    def carry_out(self, submission: Submission, times: int = 1, relocations: Words = NOTHING) -> End:
+        """Carry out a submission in this thread, near the GPUs it issues to; how it ended."""
+        table, spent = submission.commands.table, np.zeros(3, np.int64)
+        marks = (table[:0], table[:0])
+        if submission.marks is not None:
+            marks = submission.marks[0].table, submission.marks[1].table
         with bound_to(submission.near):
             state, code, row, iteration = replay(
                 table,
                 relocations,
-                (table[:0], table[:0])
-                if submission.marks is None
-                else (submission.marks[0].table, submission.marks[1].table),
+                marks,
                 submission.every,
                 times,
                 self._execution.devices.entry("cuCtxSetCurrent"),
                 self.timeout,
                 self._execution.abort_address,
-                int(end.spent.ctypes.data),
+                int(spent.ctypes.data),
             )
-        end.state, end.code, end.row, end.iteration = int(state), int(code), int(row), int(iteration)
         if self._closed:  # by what interrupted this thread, such as a signal's handler: streams and memory are gone
             raise UsageError("The simulation was closed within its steps.")
+        return End(int(state), int(code), int(row), int(iteration), int(spent[0]))
 
     def close(self) -> None:
         """Stop whoever issues or waits still, as after Ctrl-C."""
