@@ -29,7 +29,7 @@ from record import about  # noqa: E402
 
 from peergrid.runtime.cuda.commands.native import call  # noqa: E402
 from peergrid.runtime.cuda.device.driver import CudaDriver  # noqa: E402
-from peergrid.runtime.cuda.lowering.semaphores import WAIT, WRITE  # noqa: E402
+from peergrid.runtime.cuda.lowering.signals import WAIT, WRITE  # noqa: E402
 
 REPEATS, BATCHES = 100, 9
 HALO = 17408 * 4

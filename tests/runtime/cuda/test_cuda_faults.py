@@ -16,7 +16,7 @@ from peergrid.errors import DeviceFault, PeergridError
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.faults import error
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.lowering.semaphores import ADDRESS, WRITE
+from peergrid.runtime.cuda.lowering.signals import ADDRESS, WRITE
 from peergrid.runtime.cuda.memory.peers import PROBE_WORDS
 from peergrid.schedule import Schedule, build, layout
 from peergrid.schedule.ops import Flag, Route

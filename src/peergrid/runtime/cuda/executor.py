@@ -28,7 +28,7 @@ from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.lower import Lowered, lower
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.passes import fused_passes, queued_on
-from peergrid.runtime.cuda.lowering.semaphores import edges
+from peergrid.runtime.cuda.lowering.signals import edges
 from peergrid.runtime.cuda.recording import Notes
 from peergrid.runtime.cuda.search import first_nonfinite
 from peergrid.runtime.cuda.submission.graphs import Graphs

@@ -11,7 +11,7 @@ import numpy as np
 
 from peergrid.codegen.cuda.service import REPORT
 from peergrid.errors import DeviceFault
-from peergrid.runtime.cuda.lowering.semaphores import Edge
+from peergrid.runtime.cuda.lowering.signals import Edge
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Flag, SignalOp, SignalWait, describe
 

@@ -21,8 +21,7 @@ from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
 from peergrid.runtime.cuda.lowering.routes import Routes
-from peergrid.runtime.cuda.lowering.semaphores import Edge, edges, words
-from peergrid.runtime.cuda.lowering.signals import advance_step_counter, barrier, signal
+from peergrid.runtime.cuda.lowering.signals import Edge, advance_step_counter, barrier, edges, signal, words
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (

@@ -16,7 +16,7 @@ from peergrid.runtime.cuda.device.devices import host_words
 from peergrid.runtime.cuda.device.processes import Line
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.semaphores import WAIT, WRITE, Word, in_stream
+from peergrid.runtime.cuda.lowering.signals import WAIT, WRITE, Word, in_stream
 from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Flag, Receive, Send, describe
