@@ -25,7 +25,7 @@ from peergrid.runtime.cuda import executor as cuda_executor
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.lower import Lowered, lower
+from peergrid.runtime.cuda.lowering.lower import Lowered, Noting, lower
 from peergrid.runtime.cuda.lowering.programs import Needed, Programs
 from peergrid.schedule import Schedule, build, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
@@ -107,10 +107,10 @@ def test_a_trace_knows_its_programs_before_one_is_loaded(
     """Also where a run has one kernel for a pass and its exchange, and a trace has not."""
     known: list[str] = []
 
-    def lowering(execution: ExecutionContext, schedule: Schedule) -> Lowered:
+    def lowering(execution: ExecutionContext, schedule: Schedule, *, noting: Noting) -> Lowered:
         execution.programs.settle()
         known.extend(driver.texts)
-        return lower(execution, schedule)
+        return lower(execution, schedule, noting=noting)
 
     monkeypatch.setattr(cuda_executor, "lower", lowering)
     problem, options, driver = yee_with_absorber((150, 330)), Options(strategy, 2), HostDriver()

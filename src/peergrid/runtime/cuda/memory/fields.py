@@ -193,7 +193,10 @@ class FieldMemory:
             for (device, (_, slot)), address in [item for item in self._fields.items() if item[0][1][0] == followed]:
                 self._fields[device, (name, 1 - slot)] = address
         self._scratch = {
-            d: [tuple(self._block(d, plan.blocks[d][name]) for name in plan.scratch) for _ in range(plan.scratch_sets)]
+            d: [
+                tuple(self._allocated(d, plan.blocks[d][name].bytes) for name in plan.scratch)
+                for _ in range(plan.scratch_sets)
+            ]
             for d in devices.mine
         }
         self._places: dict[tuple[int, int, Box | None], Places] = {}
@@ -209,7 +212,7 @@ class FieldMemory:
         if (device, number, dense) not in self._places:
             whole = self.plan.blocks[device]
             blocks = whole if dense is None else whole | self.plan.dense(device, dense)
-            state = {name: self._block(device, blocks[name]) for name in self.layout.problem.state}
+            state = {name: self._allocated(device, blocks[name].bytes) for name in self.layout.problem.state}
             addresses, pitches = np.zeros(len(blocks), np.uint64), np.zeros((len(blocks), 2), np.int64)
             for n, name in enumerate(self.arguments.fields):
                 addresses[n] = self._shifted(state.get(name, self.pointer(device, name, 0)), blocks[name])
@@ -350,9 +353,6 @@ class FieldMemory:
     def _shifted(self, pointer: int, block: BlockLayout) -> int:
         """The address that cell 0 would have."""
         return (pointer + block.shift * block.itemsize) % (1 << 64) if block.values else 0
-
-    def _block(self, device: int, block: BlockLayout) -> int:
-        return self._allocated(device, block.bytes)
 
     def _allocated(self, device: int, count: int) -> int:
         return self._filled(device, self.devices.allocate(device, count), count)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-
 import numpy as np
 
 from peergrid.errors import PeergridError
@@ -60,25 +57,14 @@ def _carries(devices: Devices, source: int, target: int) -> bool:
 
     pattern = np.random.default_rng(source * 1000 + target).integers(0, 1 << 62, PROBE_WORDS)
     arrived = np.zeros_like(pattern)
-    with _temporary(devices, target, pattern.nbytes) as there, _temporary(devices, source, pattern.nbytes) as here:
-        devices.on(source).upload(here, pattern)
-        devices.on(target).upload(there, arrived)
-        words = (there, here, pattern.nbytes, 0)
-        driver = devices.on(source)
-        code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
-        driver.synchronize()
-        driver = devices.on(target)
-        driver.synchronize()
-        driver.download(arrived, there)
+    there, here = (devices.allocate(device, pattern.nbytes) for device in (target, source))
+    devices.on(source).upload(here, pattern)
+    devices.on(target).upload(there, arrived)
+    words = (there, here, pattern.nbytes, 0)
+    driver = devices.on(source)
+    code = invoke(driver.entry("cuMemcpyAsync"), words + (0,) * (ARGUMENTS - len(words)))
+    driver.synchronize()
+    driver = devices.on(target)
+    driver.synchronize()
+    driver.download(arrived, there)
     return code == 0 and bool((arrived == pattern).all())
-
-
-@contextmanager
-def _temporary(devices: Devices, device: int, count: int) -> Iterator[int]:
-    """Device memory for a while."""
-    pointer = devices.on(device).allocate(count)
-    try:
-        yield pointer
-    finally:
-        with suppress(PeergridError):  # of a device that is lost: what lost it is said
-            devices.on(device).free(pointer)

@@ -56,7 +56,6 @@ class SubmissionPlan:
     """The submissions of a schedule's hosts, and the command buffer that waits until all queues are empty."""
 
     lowered: Lowered
-    buffers: Mapping[int, CommandBuffer]
     submissions: tuple[Submission, ...]
     drain: CommandBuffer
 
@@ -135,7 +134,7 @@ class Submitter:
 
     def _prepared(self, lowered: Lowered, buffers: Mapping[int, CommandBuffer], steps: int) -> SubmissionPlan:
         submissions = [self._submission(lowered, host, commands, steps) for host, commands in buffers.items()]
-        return SubmissionPlan(lowered, buffers, tuple(submissions), self._drain(lowered.queues))
+        return SubmissionPlan(lowered, tuple(submissions), self._drain(lowered.queues))
 
     def _submission(self, lowered: Lowered, host: int, commands: CommandBuffer, steps: int) -> Submission:
         contexts, iteration = contexts_of(commands), self._execution.step_seconds * max(1, steps)
