@@ -127,7 +127,7 @@ def _without_raises(executor: Any, plan: Any, options: Any) -> None:
 
 def _gone_astray(executor: Any, plan: Any, options: Any) -> None:
     """A schedule in which what one GPU writes for another is written elsewhere."""
-    from peergrid.runtime.cuda.lowering.semaphores import ADDRESS, WRITE
+    from peergrid.runtime.cuda.lowering.signals import ADDRESS, WRITE
     from peergrid.schedule import one_iteration
     from peergrid.schedule.ops import Flag
 
