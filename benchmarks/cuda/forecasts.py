@@ -236,8 +236,7 @@ def used(driver: Any, ordinals: tuple[int, ...]) -> list[int]:
     found = []
     with closing(Devices(driver, ordinals)) as devices:
         for device in range(len(ordinals)):
-            devices.enter(device)
-            free, total = driver.memory()
+            free, total = devices.on(device).memory()
             found.append(total - free)
     return found
 

@@ -45,8 +45,7 @@ def filled(driver: Any, gpus: int, room: int) -> Iterator[None]:
 
     with closing(Devices(driver, tuple(range(gpus)))) as devices:
         for device in range(gpus):
-            devices.enter(device)
-            rest = driver.memory()[0] - room
+            rest = devices.on(device).memory()[0] - room
             if rest > 0:
                 devices.allocate(device, rest)
         yield
@@ -143,6 +142,5 @@ def free(driver: Any, count: int) -> list[int]:
     found = []
     with closing(Devices(driver, tuple(range(count)))) as devices:
         for device in range(count):
-            devices.enter(device)
-            found.append(driver.memory()[0])
+            found.append(devices.on(device).memory()[0])
     return found
