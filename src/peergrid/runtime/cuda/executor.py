@@ -192,7 +192,7 @@ class CudaExecutor:
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """What needs devices that have not failed, and fails with them."""
+        """A block that needs devices that have not failed, and marks them as failed where it fails."""
         if self._broken:
             raise DeviceFault("The devices failed earlier in this run; start it again.")
         try:

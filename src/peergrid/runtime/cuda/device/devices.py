@@ -181,7 +181,7 @@ class Devices:
         self._on_close(device, lambda _: action(), 0)
 
     def _taken(self, device: int, take: Callable[..., int], give_back: Callable[[int], None], *args: Any) -> int:
-        """What the driver gives on a device, which `close` gives back."""
+        """A handle of the driver on a device, which `close` gives back."""
         self.on(device)
         handle = take(*args)
         self._on_close(device, give_back, handle)
