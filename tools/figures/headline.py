@@ -41,7 +41,7 @@ def _radar() -> list[str]:
     one, several = median["peergrid_depth_1"], median["peergrid_depth_16"]
     return [
         "radar with absorbers",
-        f"{found['threads']} CPU threads",
+        f"{found['threads']} CPU threads, {found['hardware']['cpu']}",
         f"gprMax: {median['gprmax']:,.0f} Mcells/s",
         f"{one:,.0f} ({one / median['gprmax']:.1f} ×)",
         f"{several:,.0f} ({several / median['gprmax']:.0f} ×), 16 steps",
@@ -56,7 +56,7 @@ def _waves() -> list[str]:
     one, several = (f"{rates[name]:,.0f} ({times[name]:.2f} ×)" for name in ("peergrid_depth_1", best))
     return [
         "acoustic waves in 3D, 8th order",
-        f"{found['threads']} CPU threads",
+        f"{found['threads']} CPU threads, {found['hardware']['cpu']}",
         f"Devito: {rates['devito']:,.0f} Mcells/s",
         one,
         f"{several}, {best.rpartition('_')[2]} steps",
