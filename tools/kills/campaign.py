@@ -10,6 +10,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,9 +112,13 @@ def cut(place: Path, run: Whole, choose: random.Random, ends: Sequence[str]) -> 
             await_checkpoint(process, place)
             after /= 4
         time.sleep(after)
-        os.kill(process.pid, signal.SIGKILL if disk else signal.Signals[how])
+        if disk is None:
+            os.kill(process.pid, signal.Signals[how])
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
     code, _ = waited(process)
     if disk is not None and (disk / power.NAMES).exists():
+        await_group(process)
         power.fail(place, disk)
     kept = len(list(_kept(place)))
     return Cut(how, round(after, 3), code, strategy, devices, kept)
@@ -142,9 +147,12 @@ def child(
     said = place.parent / f"{place.name}.said"
     pid = os.fork()
     if pid:
+        with suppress(OSError):  # it did so itself, and may have ended
+            os.setpgid(pid, pid)
         return Child(pid, said)
     code = 1
     try:
+        os.setpgid(0, 0)  # with its own processes, which a power failure ends too
         opened = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(opened, 1), os.dup2(opened, 2)
         if limit is not None:
@@ -168,6 +176,16 @@ def _kept(place: Path) -> Iterator[Path]:
     """The checkpoints of a run, or the traces of a survey."""
     yield from (place / "checkpoints").glob("step-*.h5")
     yield from (place / "traces").glob("*.h5")
+
+
+def await_group(process: Child) -> None:
+    """Return when a killed process and all that it started are gone, which may write until then, or after seconds:
+    where nobody waits for orphans, these keep their numbers.
+    """
+    with suppress(ProcessLookupError):
+        for _ in range(2000):
+            os.killpg(process.pid, 0)
+            time.sleep(0.001)
 
 
 def await_checkpoint(process: Child, place: Path) -> None:
