@@ -60,7 +60,10 @@ def test_several_nodes_are_a_chain_over_their_network(call: Call, model: Path) -
     assert far["seconds"] == pytest.approx(far["chain"]["depths"][0]["seconds_per_step"] * far["steps"])
     assert far["chain"]["rows"] is None
     assert "the network makes a step" in far["why"]
-    assert "over that on links of a host" in call(*options, "5e-6,50e9").out
+    said = call(*options, "5e-3,50e9").out
+    assert "over that on links of a host" in said
+    assert f"With depth {far['depth']} the network is not hidden on this grid, on any number of GPUs." in said
+    assert f"By '{far['strategy']}', depth {far['depth']}, on any number of GPUs" in said
 
 
 def test_slabs_of_many_gpus_are_as_deep_as_they_have_rows(call: Call, model: Path) -> None:

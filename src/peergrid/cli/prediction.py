@@ -212,7 +212,8 @@ def text(found: Prediction) -> str:
     ]
     if found.chain is not None:
         lines += ["", *_chain_lines(found.chain)]
-    lines += ["", "GPUs    µs a step   efficiency   memory of one"]
+    lines += ["", f"By '{found.strategy}', depth {found.depth}, on any number of GPUs, relative to the same on one:"]
+    lines += ["GPUs    µs a step   efficiency   memory of one"]
     lines += [
         f"{point.gpus:>4}{point.seconds_per_step * 1e6:>13.2f}{point.efficiency:>13.1%}   {gibibytes(point.memory)}"
         f"{'' if point.fits else ', does not fit'}"
@@ -262,6 +263,8 @@ def _chain_lines(chain: Chain) -> Iterator[str]:
         yield f"{one.depth:>5}{one.seconds_per_step * 1e6:>12.2f}{one.slower:>10.3f}"
     if chain.rows is not None:
         yield f"With depth {chain.depths[0].depth} the network is hidden where GPUs have {chain.rows:,} rows or more."
+    elif chain.depths[0].slower > 1:
+        yield f"With depth {chain.depths[0].depth} the network is not hidden on this grid, on any number of GPUs."
 
 
 def _rows(partition: Partition) -> tuple[int, ...]:
