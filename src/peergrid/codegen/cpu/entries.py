@@ -1,7 +1,8 @@
 """Look-ups of a row function in vectors: many entries of a table at once.
 
 A processor that permutes vectors of 64 bytes keeps short tables in a few of them, where an entry takes about as long as
-a sum. Of longer tables, and elsewhere, the entries are loaded one by one.
+a sum. Elsewhere entries of tables of a few are chosen by comparisons, which tables of one index share. Otherwise the
+entries are loaded one by one, which takes longer than loading a vector of a field.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.grid import Array
 
-PERMUTED = 4  # vectors of a table from which entries are permuted
+PERMUTED = 8  # vectors of a table from which entries are permuted
+CHOSEN = 8  # entries of a table from which they are chosen by comparisons
 
 Let = Callable[[str], str]
 """What gives an instruction's value a name."""
@@ -29,17 +31,19 @@ def filled(values: Array) -> Array:
 def looked_up(lanes: Lanes, let: Let, number: int, count: int, places: str, permuting: bool) -> str:
     """The name of the entries at some places of the table that is operand `number` and has `count` entries."""
     parts = -(-count // lanes.count)
+    if not permuting and count <= CHOSEN:
+        return _chosen(lanes, let, number, count, places)
     if not permuting or parts > PERMUTED:
         return _loaded(lanes, let, number, places)
     vectors = [_vector(lanes, let, number, part) for part in range(parts)]
     if parts == 1:
         return let(_called(lanes, "permvar", f"{lanes.vector} {vectors[0]}, {lanes.words} {places}"))
     found = [_of_two(lanes, let, vectors[n], vectors[min(n + 1, parts - 1)], places) for n in range(0, parts, 2)]
-    if parts == 2:
-        return found[0]
-    size = 8 * lanes.size
-    first = let(f"icmp ult {lanes.words} {places}, splat (i{size} {2 * lanes.count})")
-    return let(f"select {lanes.mask} {first}, {lanes.vector} {found[0]}, {lanes.vector} {found[1]}")
+    chosen = found[-1]
+    for pair in reversed(range(len(found) - 1)):
+        before = let(f"icmp ult {lanes.words} {places}, {_whole(lanes, 2 * lanes.count * (pair + 1))}")
+        chosen = let(f"select {lanes.mask} {before}, {lanes.vector} {found[pair]}, {lanes.vector} {chosen}")
+    return chosen
 
 
 def entry_functions(lanes: Lanes) -> list[str]:
@@ -59,6 +63,24 @@ def _vector(lanes: Lanes, let: Let, number: int, part: int) -> str:
 def _of_two(lanes: Lanes, let: Let, one: str, two: str, places: str) -> str:
     """Entries of two vectors of a table; of a place its last digits count alone."""
     return let(_called(lanes, "vpermi2var", f"{lanes.vector} {one}, {lanes.words} {places}, {lanes.vector} {two}"))
+
+
+def _chosen(lanes: Lanes, let: Let, number: int, count: int, places: str) -> str:
+    """Entries of a table, each a value for all cells that is chosen where they have its place."""
+    found = ""
+    for place in range(count):
+        address = let(f"getelementptr {lanes.number}, ptr %l{number}, i64 {place}")
+        value = let(f"load {lanes.number}, ptr {address}")
+        one = let(f"insertelement {lanes.vector} poison, {lanes.number} {value}, i64 0")
+        zeros = f"<{lanes.count} x i32> zeroinitializer"
+        entry = let(f"shufflevector {lanes.vector} {one}, {lanes.vector} poison, {zeros}")
+        here = let(f"icmp eq {lanes.words} {places}, {_whole(lanes, place)}") if found else ""
+        found = let(f"select {lanes.mask} {here}, {lanes.vector} {entry}, {lanes.vector} {found}") if found else entry
+    return found
+
+
+def _whole(lanes: Lanes, value: int) -> str:
+    return f"splat (i{8 * lanes.size} {value})"
 
 
 def _loaded(lanes: Lanes, let: Let, number: int, places: str) -> str:

@@ -1,4 +1,5 @@
-"""The numbers that go into the stencils from media: by medium, and where they are, numbers or fields on the grid.
+"""The numbers that go into the stencils from media: by medium, and where they are: numbers, or tables by one field of
+whole numbers (see `combinations`), or fields.
 
 Conduction currents are taken half way between two steps. A pole with weight w and rate r (see `domain.Pole`) follows
 the recursion of I. Giannakis and A. Giannopoulos, IEEE Trans. Antennas Propag. 62 (2014) 2669: with a = exp(r dt),
@@ -9,16 +10,18 @@ z = ε₀ exp(r dt/2) w (a - 1) / (r dt), y = ε₀ w (exp(r dt/2) - 1) / r and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from peergrid.grid import Array, Box, Index
+from peergrid.grid import Box, Field
+from peergrid.models.fdtd3d.combinations import ByMedium, combinations
 from peergrid.models.fdtd3d.constants import EPSILON_0, ETA_0, MU_0
-from peergrid.models.fdtd3d.domain import Component, MediaIds, Medium
+from peergrid.models.fdtd3d.domain import Component, Medium
 from peergrid.models.fdtd3d.lattice import Lattice
-from peergrid.models.fdtd3d.yee import Coefficient, PoleState
+from peergrid.models.fdtd3d.yee import Coefficient, Indexed, PoleState
 
 
 @dataclass(frozen=True)
@@ -61,25 +64,6 @@ def magnetic(medium: Medium, dt: float) -> Numbers:
     return Numbers((storage - loss) / (storage + loss), 1 / (storage + loss))
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """The values of a field on a box: a number for each medium, at the medium of each cell.
-
-    others: media of single cells that take the place of those in `ids`.
-    """
-
-    numbers: Array
-    ids: MediaIds
-    others: Mapping[Index, int]
-
-    def __call__(self, box: Box) -> Array:
-        found: Array = self.numbers[self.ids[box.slices((0,) * box.ndim)]]
-        for cell, medium in self.others.items():
-            if cell in box:
-                found[tuple(i - lo for i, lo in zip(cell, box.lo, strict=True))] = self.numbers[medium]
-        return found
-
-
 @dataclass(frozen=True)
 class Factors:
     """The numbers of a component where it changes: keep (None: 1), factor, and the memories of poles in a box."""
@@ -101,60 +85,120 @@ def placed(lattice: Lattice, component: Component, medium: Medium) -> tuple[floa
     return numbers.keep, numbers.factor * unit
 
 
-def factors(lattice: Lattice, component: Component) -> Factors:
-    """The factors of a component: numbers where they are the same everywhere, else fields."""
-    dt, used = lattice.domain.dt, np.flatnonzero(lattice.used(component))
-    numbers = {int(index): raw(component, lattice.media[index], dt) for index in used}
-    scaled = {i: placed(lattice, component, lattice.media[i]) for i in numbers}
-    keep = _field(lattice, component, "keep", {i: kept for i, (kept, _) in scaled.items()})
-    factor = _field(lattice, component, "factor", {i: factor for i, (_, factor) in scaled.items()})
-    return Factors(None if keep == 1.0 else keep, factor, tuple(_poles(lattice, component, numbers)))
+def factors(lattice: Lattice) -> Mapping[Component, Factors]:
+    """The factors of all components: numbers where they are the same everywhere, else by the cell's media."""
+    used = {component: _used(lattice, component) for component in lattice.domain.live}
+    by_media = _by_media(lattice, used)
+    return {component: _Placing(lattice, component, numbers, by_media).factors() for component, numbers in used.items()}
 
 
-def _field(
-    lattice: Lattice, component: Component, name: str, values: Mapping[int, float], box: Box | None = None
-) -> Coefficient:
-    """A number where all media in use have the same, else a field, on a box alone if there is one."""
-    first = next(iter(values.values()))
-    if all(value == first for value in values.values()):
-        return first
-    table = np.zeros(len(lattice.media), lattice.grid.dtype)
-    for index, value in values.items():
-        table[index] = value
-    lookup = Lookup(table, lattice.ids(component), lattice.others.get(component, {}))
-    return lattice.grid.field(f"{component}.{name}", lookup, within=box)
+def _used(lattice: Lattice, component: Component) -> Mapping[int, Numbers]:
+    """The numbers of the media that a component meets where it changes."""
+    found = np.flatnonzero(lattice.used(component))
+    return {int(index): raw(component, lattice.media[index], lattice.domain.dt) for index in found}
 
 
-def _poles(lattice: Lattice, component: Component, numbers: Mapping[int, Numbers]) -> list[PoleState]:
-    box = lattice.dispersive
-    most = max((len(n.decay) for n in numbers.values()), default=0)
-    if box is None or not most:
-        return []
-    box = box & lattice.region(component)
-    made: list[PoleState] = []
-    for place in range(most):
-        decay = {i: n.decay[place] for i, n in numbers.items() if len(n.decay) > place}
-        feed = {i: n.feed[place] if len(n.feed) > place else 0j for i, n in numbers.items()}
+@dataclass(frozen=True, eq=False)
+class _ByMedia:
+    """The field that says which combination of media a cell has, and each component's medium in each combination."""
+
+    index: Field
+    media: Mapping[Component, tuple[int, ...]]
+
+
+def _by_media(lattice: Lattice, used: Mapping[Component, Mapping[int, Numbers]]) -> _ByMedia | None:
+    """One field in place of those of coefficients, where it takes that of two or more; None elsewhere.
+
+    In two dimensions fields are small, and kept as they are.
+    """
+    alike = {component: _alike(numbers) for component, numbers in used.items()}
+    varying = {component: groups for component, groups in alike.items() if len(groups) > 1}
+    if lattice.grid.ndim < 3 or sum(_coefficients(used[component]) for component in varying) < 2:
+        return None
+    found = combinations(lattice, {component: _classes(lattice, groups) for component, groups in varying.items()})
+    if found is None:
+        return None
+    media = {
+        component: tuple(varying[component][place][0] for place in places)
+        for component, places in found.classes.items()
+    }
+    return _ByMedia(lattice.grid.field("media", found), media)
+
+
+def _alike(numbers: Mapping[int, Numbers]) -> list[list[int]]:
+    """Media in groups of those whose numbers are the same to the bit."""
+    groups: dict[str, list[int]] = {}
+    for index, found in numbers.items():
+        groups.setdefault(repr(found), []).append(index)
+    return list(groups.values())
+
+
+def _classes(lattice: Lattice, groups: Iterable[list[int]]) -> NDArray[np.intp]:
+    """The number of each medium's group; 0 for media that are not in use."""
+    found = np.zeros(len(lattice.media), np.intp)
+    for place, group in enumerate(groups):
+        found[group] = place
+    return found
+
+
+def _coefficients(numbers: Mapping[int, Numbers]) -> int:
+    """The coefficients of a component that differ from medium to medium, of poles as many as at least."""
+    every = [((n.keep,), (n.factor,), (n.decay, n.feed)) for n in numbers.values()]
+    return sum(len({*values}) > 1 for values in zip(*every, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Placing:
+    """The numbers of a component's media, put onto the grid."""
+
+    lattice: Lattice
+    component: Component
+    numbers: Mapping[int, Numbers]
+    by_media: _ByMedia | None
+
+    def factors(self) -> Factors:
+        scaled = {i: placed(self.lattice, self.component, self.lattice.media[i]) for i in self.numbers}
+        keep = self._coefficient("keep", {i: kept for i, (kept, _) in scaled.items()})
+        factor = self._coefficient("factor", {i: factor for i, (_, factor) in scaled.items()})
+        return Factors(None if keep == 1.0 else keep, factor, tuple(self._poles()))
+
+    def _coefficient(self, name: str, values: Mapping[int, float], box: Box | None = None) -> Coefficient:
+        """A number where all media in use have the same; else looked up or a field, on a box alone if there is one."""
+        first, label = next(iter(values.values())), f"{self.component}.{name}"
+        if all(value == first for value in values.values()):
+            return first
+        if self.by_media is not None:
+            entries = [values[medium] for medium in self.by_media.media[self.component]]
+            return Indexed(self.lattice.grid.table(label, entries), self.by_media.index)
+        table = np.zeros(len(self.lattice.media), self.lattice.grid.dtype)
+        table[list(values)] = list(values.values())
+        return self.lattice.grid.field(label, ByMedium.of(self.lattice, self.component, table), within=box)
+
+    def _poles(self) -> Iterator[PoleState]:
+        box = self.lattice.dispersive
+        most = max((len(n.decay) for n in self.numbers.values()), default=0)
+        if box is not None:
+            for place in range(most):
+                yield self._pole(place, box & self.lattice.region(self.component))
+
+    def _pole(self, place: int, box: Box) -> PoleState:
+        """The memory of a pole, and what moves it on; media without one keep their usual decay, and feed nothing."""
+        decay = {i: n.decay[place] for i, n in self.numbers.items() if len(n.decay) > place}
+        feed = {i: n.feed[place] if len(n.feed) > place else 0j for i, n in self.numbers.items()}
         usual = next(iter(decay.values()))
-        decay = {i: decay.get(i, usual) for i in numbers}
-        rings = any(value.imag for value in (*decay.values(), *feed.values()))
+        decay = {i: decay.get(i, usual) for i in self.numbers}
         parts: list[tuple[str, Callable[[complex], float]]] = [("real", lambda z: z.real)]
-        if rings:
+        if any(value.imag for value in (*decay.values(), *feed.values())):
             parts.append(("imaginary", lambda z: z.imag))
-        label = f"{component}.pole{place + 1}"
-        made.append(
-            PoleState(
-                tuple(lattice.grid.field(f"{label}.{part}", within=box) for part, _ in parts),
-                tuple(
-                    _field(
-                        lattice, component, f"pole{place + 1}.decay.{part}", {i: of(v) for i, v in decay.items()}, box
-                    )
-                    for part, of in parts
-                ),
-                tuple(
-                    _field(lattice, component, f"pole{place + 1}.feed.{part}", {i: of(v) for i, v in feed.items()}, box)
-                    for part, of in parts
-                ),
-            )
+        label = f"pole{place + 1}"
+
+        def numbers(name: str, values: Mapping[int, complex]) -> tuple[Coefficient, ...]:
+            named = ((f"{label}.{name}.{part}", {i: of(v) for i, v in values.items()}) for part, of in parts)
+            return tuple(self._coefficient(one, found, box) for one, found in named)
+
+        memory = (f"{self.component}.{label}.{part}" for part, _ in parts)
+        return PoleState(
+            tuple(self.lattice.grid.field(name, within=box) for name in memory),
+            numbers("decay", decay),
+            numbers("feed", feed),
         )
-    return made

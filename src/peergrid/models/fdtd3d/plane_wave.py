@@ -22,7 +22,7 @@ from peergrid.models.fdtd3d.domain import AXES, COMPONENTS, Component, Domain, P
 from peergrid.models.fdtd3d.incident import SMALL, Incident, way
 from peergrid.models.fdtd3d.lattice import Lattice
 from peergrid.models.fdtd3d.media import Factors, placed
-from peergrid.models.fdtd3d.yee import neighbours
+from peergrid.models.fdtd3d.yee import here, neighbours
 from peergrid.stencil import Stage, Update, stencil
 
 
@@ -37,7 +37,7 @@ def add_share(u: Any, incident: Any, share: Any) -> None:
 def add_as_updated(u: Any, incident: Any, sign: Any, factor: Any) -> None:
     """Add the wave times the factor of the component's own update."""
     at = (0,) * u.described.grid.ndim
-    u.next[at] = u[at] + sign * (factor[at] * incident.now)
+    u.next[at] = u[at] + sign * (here(factor) * incident.now)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Faces:
                 for far in (False, True):
                     towards = sign * (1 if far else -1)
                     box, wave = self._face(component, of, axis, far), self._wave(component, of, axis, far)
-                    if isinstance(own, Field):
+                    if not isinstance(own, float):
                         yield add_as_updated(fields[component], wave, float(towards), own).within(box)
                     else:
                         yield add_share(fields[component], wave, towards * own).within(box)

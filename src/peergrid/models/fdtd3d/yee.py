@@ -15,13 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from peergrid.grid import Box, Field
+from peergrid.grid import Box, Field, Table
 from peergrid.models.fdtd3d.domain import AXES, Component
 from peergrid.stencil import Cell, Update, stencil
 
-Coefficient = Field | float
+
+class Indexed(NamedTuple):
+    """A coefficient that is looked up: a number for each combination of media, and the field that says which."""
+
+    table: Table
+    number: Field
+
+
+Coefficient = Indexed | Field | float
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,10 @@ def _arguments(curl: Curl) -> Any:
 
 
 def here(value: Any) -> Any:
-    """A coefficient in a stencil: a field's value in the cell, or a number."""
+    """A coefficient in a stencil: what is looked up for the cell, a field's value in it, or a number."""
+    if isinstance(value, tuple):
+        table, index = value
+        return table[here(index)]
     return value[(0,) * value.described.grid.ndim] if isinstance(value, Cell) else value
 
 
