@@ -95,7 +95,7 @@ WANTED = "wanted = lane ? (passed + 1) / 2 * side.expected : (p.before + pass) *
 @pytest.mark.parametrize(("strategy", "part", "instead", "said"), [
     ("peer", f"{BEGIN}\n", f"{SIGNAL}\n{BEGIN}\n", "await and signal differently"),
     ("persistent", WANTED, WANTED.replace(": (p.before + pass) * gridDim.x", ": 0"), "went on before"),
-    ("persistent", WANTED, WANTED.replace("(passed + 1) / 2 * side.expected", "0"), "nobody had raised"),
+    ("persistent", WANTED, WANTED.replace("(passed + 1) / 2 * side.expected", "0"), "nobody had set the flag"),
 ])  # fmt: skip
 def test_kernels_that_do_something_else_are_found(strategy: StrategyName, part: str, instead: str, said: str) -> None:
     plan, schedule = case(strategy, 3, boundary="fixed")

@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_virtual_devices_have_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="on GPUs, not on cpu:2"):
+    with pytest.raises(UsageError, match="for GPUs, not for cpu:2"):
         Simulation(PROBLEMS["heat_fixed"](), 2, devices="cpu:2", options=Options("serial"), sources=tmp_path)
 
 
