@@ -100,9 +100,9 @@ def test_a_dropped_signal_is_named() -> None:
 def test_a_long_run_is_issued_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     executor, schedule = executor_and_schedule("peer")
     issued: list[int] = []
-    put = executor._put
+    enqueue = executor._enqueue
     monkeypatch.setattr(
-        executor, "_put", lambda queue, place, job: (issued.append(queue.device), put(queue, place, job))
+        executor, "_enqueue", lambda queue, place, job: (issued.append(queue.device), enqueue(queue, place, job))
     )
     drain, most = executor._drain, []
     monkeypatch.setattr(executor, "_drain", lambda: (drain(), most.append(len(issued)), issued.clear()))
