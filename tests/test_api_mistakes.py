@@ -61,7 +61,8 @@ def torn() -> Simulation:
         (lambda: peergrid.run(STEP, 1.5), "A run takes zero or more whole steps, got 1.5."),
         (
             lambda: peergrid.run(STEP, 1, devices=2),
-            "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '2'; write 'cpu:2' or GPUs such as 'cuda:0'.",
+            "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '2'; "
+            "write 'cpu:2' or GPUs such as 'cuda:0'.",
         ),
         (
             lambda: peergrid.run(STEP, 1, options="overlap"),

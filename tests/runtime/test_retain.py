@@ -45,7 +45,11 @@ def test_nothing_of_cuda_is_imported_for_virtual_devices() -> None:
     ("devices", "sentence"),
     [
         ("gpu", "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got 'gpu'."),
-        (2, "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '2'; write 'cpu:2' or GPUs such as 'cuda:0'."),
+        (
+            2,
+            "Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '2'; "
+            "write 'cpu:2' or GPUs such as 'cuda:0'.",
+        ),
         ("cpu:0", "'cpu:N' takes 1 to 1024 virtual devices, got 0."),
         ("cuda:0,2", "This machine has CUDA devices 0 to 1, got 2."),
     ],
