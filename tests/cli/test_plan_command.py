@@ -96,6 +96,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
         (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
         (("--gpus", "2000"), "at most 1,024 GPUs"),
         (("--machine", "h200-x2", "--split", "3x1"), "makes 3 parts for 2 GPUs"),
+        (("--machine", "h200-x8", "--gpus", "16", "--split", "4x4"), "takes slabs along the first axis"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_sentence(

@@ -143,6 +143,11 @@ def predict(
     if split is not None and split.devices != devices:
         raise UsageError(f"'--split' makes {split.devices} parts for {devices} GPUs; give as many parts as GPUs.")
     chain = is_chain(machine, devices)
+    if chain and split is not None and split.parts[0] != devices:
+        raise UsageError(
+            f"'--split' takes slabs along the first axis where hosts or GPUs are many, such as {devices}x1, got "
+            f"{'x'.join(map(str, split.parts))}; leave it out."
+        )
     few = min(machine.gpus, WHOLE) if chain else devices
     host = replace(machine, gpus=few, nodes=1, network=None)
     best = _best(Forecaster(problem, host, few, split=None if chain else split), built, requested)
