@@ -35,7 +35,7 @@ class Launch:
 
     program: Program
     regions: NDArray[Any]
-    receivers: NDArray[Any]
+    receivers: NDArray[Any] = field(default_factory=lambda: np.zeros(0, RECEIVER))
 
     @property
     def blocks(self) -> int:
@@ -51,16 +51,29 @@ def regions_of(boxes: Sequence[Box]) -> NDArray[Any]:
     return rows
 
 
+def numbered(tiles: Sequence[tuple[int, Box]]) -> NDArray[Any]:
+    """The same of tiles of several places, each with the number of its place as `variant`."""
+    rows = regions_of([tile for _, tile in tiles])
+    rows["variant"] = [number for number, _ in tiles]
+    return rows
+
+
+def receiver_table(problem: Problem, numbers: Sequence[int]) -> NDArray[Any]:
+    """Receivers as the table that kernels read."""
+    table, fields = np.zeros(len(numbers), RECEIVER), list(problem.fields)
+    for row, number in zip(table, numbers, strict=True):
+        receiver = problem.receivers[number]
+        row["cell"][: problem.grid.ndim] = receiver.cell
+        row["field"], row["number"] = fields.index(receiver.field), number
+    return table
+
+
 def serving(problem: Problem, boxes: Sequence[Box], recorded: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Tiles that serve receivers as the table that kernels read, each with the receivers in it; and the table of these.
 
     A tile says where its receivers begin by `first`, and how many they are by `variant`.
     """
-    rows, axes, fields = regions_of(boxes), problem.grid.ndim, list(problem.fields)
-    heard = np.zeros(len(recorded), RECEIVER)
-    for row, number in zip(heard, recorded, strict=True):
-        receiver = problem.receivers[number]
-        row["cell"][:axes], row["field"], row["number"] = receiver.cell, fields.index(receiver.field), number
+    rows, axes, heard = regions_of(boxes), problem.grid.ndim, receiver_table(problem, recorded)
     served, count = [heard[:0]], 0
     for row in rows:
         inside = (heard["cell"] >= row["lo"]) & (heard["cell"] < row["hi"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, Self
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Self
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
+from peergrid.codegen.cuda.blocked.program import Launch, Program, numbered, regions_of, serving
+from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
 
-class TiledKernel(Protocol):
+class TiledKernel(ABC):
     """A frozen, hashable value: the programs of `steps` steps in one pass, and the tiles of a box.
 
     norm: a field the norm of whose change every pass sums up, by `sums` behind the others; plain, edge, layer: the
@@ -18,33 +20,67 @@ class TiledKernel(Protocol):
     more than nothing.
     """
 
+    if TYPE_CHECKING:  # fields of frozen values, in whose way properties would stand
+
+        @property
+        def problem(self) -> Problem: ...
+        @property
+        def steps(self) -> int: ...
+
     @property
-    def problem(self) -> Problem: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def norm(self) -> str | None: ...
-    @property
+    @abstractmethod
     def plain(self) -> Program: ...
+
     @property
-    def edge(self) -> Program | None: ...
+    def norm(self) -> str | None:
+        return None
+
     @property
-    def layer(self) -> Program | None: ...
+    def edge(self) -> Program | None:
+        return None
+
     @property
-    def sums(self) -> Program | None: ...
+    def layer(self) -> Program | None:
+        return None
+
     @property
-    def leaves_remainder(self) -> bool: ...
+    def sums(self) -> Program | None:
+        return None
+
+    @property
+    def leaves_remainder(self) -> bool:
+        return False
+
+    @abstractmethod
+    def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
+        """The tiles that advance a box; slots: interior ones that run at once; recorded: the receivers in the box."""
 
     def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
-        """The tiles that advance a box, a launch for each program; slots: interior tiles that run
-        at once; recorded: the receivers of the device.
+        """The launches over complementary tiles that advance a box, in any order and at the same time, one for each
+        program; slots: interior tiles that run at once; recorded: the receivers of the device.
         """
+        return tuple(launch for launch in self._launches(box, slots, recorded) if len(launch.regions))
+
+    def _launches(self, box: Box, slots: int, recorded: Sequence[int]) -> Iterator[Launch]:
+        here = self._heard(box, recorded)
+        found = self.tiles(box, slots, here)
+        yield Launch(self.plain, regions_of(found.plain))
+        if self.edge is not None:
+            yield Launch(self.edge, *serving(self.problem, found.edge, here))
+        if self.layer is not None:
+            yield Launch(self.layer, numbered(found.layer))
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """The cells of a box that tiles leave to kernels of one step."""
+        """The cells of a box that tiles leave to kernels of one step; arguments as for `launches`."""
+        return self.tiles(box, slots, self._heard(box, recorded)).edge if self.edge is None else ()
 
     def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> Self:
         """The kernel with tiles as short as the device has room for; slots: of each kind that run at once."""
+        return self
 
     def around(self, registers: int) -> Self:
         """The kernel whose boundary strips take the registers that interior tiles of so many leave."""
+        return self
+
+    def _heard(self, box: Box, recorded: Sequence[int]) -> tuple[int, ...]:
+        return tuple(number for number in recorded if self.problem.receivers[number].cell in box)

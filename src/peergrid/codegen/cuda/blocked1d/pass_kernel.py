@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
-from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
+from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D, Tile1D
 from peergrid.codegen.cuda.blocked1d.text import BOUNDARY, INTERIOR, THREADS, Text1D
 from peergrid.codegen.cuda.blocked1d.tiles import tiles
-from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 
 
 @dataclass(frozen=True)
-class PassKernel1D:
+class PassKernel1D(TiledKernel):
     """The kernels that make `shape.steps` steps of a 1D problem in one pass."""
 
     problem: Problem
     shape: Shape1D
-
-    norm = layer = sums = None  # norms of changes are those of 2D grids
-    leaves_remainder = False
 
     @property
     def steps(self) -> int:
@@ -46,24 +41,5 @@ class PassKernel1D:
         """The kernel of boundary tiles."""
         return Program(Text1D(self.tile).boundary, BOUNDARY, THREADS, self.tile.shared_bytes, 1, whole=False)
 
-    def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
-        """The launches that advance `box`, at the same time; slots: warps of interior tiles that run at once."""
-        here = [number for number in recorded if self.problem.receivers[number].cell in box]
-        found = tiles(self.tile, box, slots, here)
-        launches = (
-            Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
-            Launch(self.edge, *serving(self.problem, found.edge, here)),
-        )
-        return tuple(launch for launch in launches if len(launch.regions))
-
-    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """The remainder of a box without tiles: nothing."""
-        return ()
-
-    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel1D:
-        """The kernel itself: its tiles are of one length."""
-        return self
-
-    def around(self, registers: int) -> PassKernel1D:
-        """The kernel itself, which has no boundary strips."""
-        return self
+    def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
+        return tiles(self.tile, box, slots, recorded)

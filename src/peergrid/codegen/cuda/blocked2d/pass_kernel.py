@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-import numpy as np
-
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
-from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of, serving
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
@@ -35,7 +34,7 @@ from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     tiles_in_block,
 )
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, rows_of, tiles
-from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
@@ -48,7 +47,7 @@ STRIP_ROW = 0.4  # of the time of a plain tile's row, that of a strip's
 
 
 @dataclass(frozen=True)
-class PassKernel:
+class PassKernel(TiledKernel):
     """The kernels by which `shape.steps` steps of a 2D problem are made in one pass.
 
     norm: a field the norm of whose change is summed up for every step (see `common.norm`); then all kernels take
@@ -73,7 +72,6 @@ class PassKernel:
     tiles_per_block: int = 1
     displaced: int = 0
 
-    leaves_remainder = False
     pointers = True  # of interior tiles
 
     @property
@@ -126,10 +124,6 @@ class PassKernel:
         source = "\n".join((prelude(Arguments(self.problem), self.norm), include("norm_sum.cuh")))
         return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
 
-    def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
-        """The rest that tiles leave of a box: nothing."""
-        return ()
-
     @property
     def grid_cut(self) -> Cut:
         """The cut that says where strips lie, whatever the rows of tiles."""
@@ -144,27 +138,12 @@ class PassKernel:
         columns, edge_rows = self.shape.width - 2 * beside, min(self.edge_rows, MOST_ROWS)
         return Cut(columns, beside, useful, edge_rows, align, self.least_rows, self.most_rows)
 
-    def launches(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Launch, ...]:
-        """The launches that advance `box`; slots: plain tiles that run at once on the device.
+    def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
+        """The tiles of a box: plain ones fill the device in as few waves as can be, edge tiles are for what these leave
+        of it, and tiles of strips find room beside both.
 
-        Plain tiles come first: they fill the device in as few waves as can be; edge tiles are for what these leave of
-        it, and tiles of strips find room beside both.
-        """
-        here = tuple(k for k in recorded if self.problem.receivers[k].cell in box)
-        found = self._tiles(box, slots, here)
-        launches = [
-            Launch(self.plain, regions_of(found.plain), np.zeros(0, RECEIVER)),
-            Launch(self.edge, *serving(self.problem, found.edge, here)),
-        ]
-        if self.layer is not None:
-            has_strips = regions_of([tile for _, tile in found.layer])
-            has_strips["variant"] = [number for number, _ in found.layer]
-            launches.append(Launch(self.layer, has_strips, np.zeros(0, RECEIVER)))
-        return tuple(launch for launch in launches if len(launch.regions))
-
-    def _tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
-        """The tiles of a box. Where strips come first and take the room of plain tiles, which begin when they have
-        ended, plain tiles are higher and all run at once, if that takes less time by the rows that a slot makes.
+        Where strips come first and take the room of plain tiles, which begin when they have ended, plain tiles are
+        higher and all run at once, if that takes less time by the rows that a slot makes.
         """
 
         def cut(count: int) -> Tiles:
@@ -191,7 +170,7 @@ class PassKernel:
             return self
         strips = -(-box.shape[1] // self.cut.columns)
         coarse = replace(self, most_rows=box.shape[0])
-        tiles = len(coarse._tiles(box, 1, ()).edge)
+        tiles = len(coarse.tiles(box, 1, ()).edge)
         one = self.steps == 1  # then hardly a row is redundant
         few = self.layers is not None  # edge tiles beside strips: fewer find room sooner
         rows = (SHORT, *ROWS) if one else ROWS[2 * few :]

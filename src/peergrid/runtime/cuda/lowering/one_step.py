@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
+from peergrid.codegen.cuda.blocked.program import receiver_table
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
@@ -64,6 +65,8 @@ class OneStepPlan(KernelPlan):
             values["regions"] = execution.devices.constant(device, launch.table())
             values["count"] = len(launch.regions)
         if launch.receivers:
-            values["receivers"] = execution.devices.constant(device, execution.memory.receivers(launch.receivers))
+            values["receivers"] = execution.devices.constant(
+                device, receiver_table(self.setting.problem, launch.receivers)
+            )
             values["count"] = len(launch.receivers)
         return values

@@ -13,7 +13,7 @@ import numpy as np
 
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import several_steps
-from peergrid.codegen.cuda.common.arguments import RECEIVER, Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
@@ -260,15 +260,6 @@ class FieldMemory:
                 for kind in ("pitch", "into"):
                     found[kind][n, : len(pitches)] = pitches
         return found
-
-    def receivers(self, numbers: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-        """The table of some receivers as the recording kernel reads it."""
-        table = np.zeros(len(numbers), RECEIVER)
-        for row, number in zip(table, numbers, strict=True):
-            receiver = self.layout.problem.receivers[number]
-            row["cell"][: len(receiver.cell)] = receiver.cell
-            row["field"], row["number"] = self.arguments.fields.index(receiver.field), number
-        return table
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
         """Set a field everywhere, ghost cells included, from its global array."""
