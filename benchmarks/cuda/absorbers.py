@@ -40,10 +40,10 @@ from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, in_one  # noqa: 
 from peergrid.codegen.cuda.stream3d.rings import part  # noqa: E402
 from peergrid.grid import Box  # noqa: E402
 from peergrid.models.fdtd3d import build  # noqa: E402
-from peergrid.runtime.cuda import trial  # noqa: E402
 from peergrid.runtime.cuda.lowering import kernels  # noqa: E402
 from peergrid.runtime.devices import parse_devices  # noqa: E402
 from peergrid.stencil.problem import Assignment, Stage, Update  # noqa: E402
+from peergrid.trials import trial  # noqa: E402
 
 WAYS = "now,z:176x12,z,now/6,now/8,z:176x12/6,yz:176x12"
 FORM = re.compile(r"(?P<axes>now|[xyz]{1,2})(?::(?P<columns>\d+)x(?P<rows>\d+))?(?:/(?P<blocks>\d+))?")

@@ -105,7 +105,7 @@ def resolve_options(
     resolved = replace(usual, strategy=strategy or usual.strategy, depth=depth or usual.depth)
     if devices.kind == "cpu" or (strategy and depth) or not devices.here:
         return ResolvedOptions(resolved)
-    from peergrid.runtime.cuda.trial import WORTH_SECONDS, Trial
+    from peergrid.trials.trial import WORTH_SECONDS, Trial
 
     cut = partition_of(problem, devices, usual, split, norm)
     orders = (order,) if order else tuple(ORDERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, Literal
@@ -11,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from peergrid.codegen.cache import default_cache
-from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.errors import UsageError
 from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cuda.commands.issue import issue
@@ -49,7 +49,8 @@ class Seconds:
 def source(dtype: np.dtype[Any], line: Line | None) -> str:
     """The CUDA C++ of the kernels for a type of pixels."""
     straight = "false" if line is None else "true"
-    return f"typedef {NAMES[dtype]} Pixel;\nconstexpr bool STRAIGHT = {straight};\n\n{skeleton('pixels.cuh')}"
+    kernels = files("peergrid.images").joinpath("pixels.cu").read_text()
+    return f"typedef {NAMES[dtype]} Pixel;\nconstexpr bool STRAIGHT = {straight};\n\n{kernels}"
 
 
 def parts(pixels: int, width: int, devices: int) -> list[tuple[int, int]]:

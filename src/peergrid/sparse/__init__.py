@@ -3,7 +3,8 @@ that its rows read.
 
 Read in this order: `matrix` (compressed rows, from files and SciPy), `sliced` (the same in slices), `problem` (reads
 and writes of a product, for schedules), `compiled` (the product on processors), `gpus` (on GPUs, by `products.cu`),
-`products` (a run, and the power iteration), `one_range` (a run with the vector in one range of addresses over GPUs).
+`products` (a run, and the power iteration), `address_range` and `one_range` (a run with the vector in one range
+of addresses over GPUs).
 """
 
 from peergrid.sparse.matrix import CsrMatrix, read_matrix

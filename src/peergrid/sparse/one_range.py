@@ -17,9 +17,9 @@ from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.memory.one_range import OneRange
 from peergrid.runtime.own_kernel import IN_STREAMS, Place, place_of
 from peergrid.schedule.ops import Event, Queue
+from peergrid.sparse.address_range import OneRange
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
 from peergrid.sparse.problem import as_vector, products, split

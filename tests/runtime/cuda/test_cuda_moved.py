@@ -28,10 +28,10 @@ from peergrid.models.fdtd.model import (
 )
 from peergrid.models.waveforms import Ricker
 from peergrid.runtime.cuda.lowering.kernels import Kernels
-from peergrid.runtime.cuda.step_timer import StepTimer
-from peergrid.runtime.cuda.trial import Trial
 from peergrid.schedule import ResolvedOptions, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
+from peergrid.trials.step_timer import StepTimer
+from peergrid.trials.trial import Trial
 
 PULSE = Ricker(900e6)
 STRATEGIES: list[StrategyName] = ["overlap", "peer", "persistent", "graph"]

@@ -21,11 +21,11 @@ from peergrid.costs.machines import machine_named
 from peergrid.grid.partition import Partition
 from peergrid.resolve import default_options, resolve_options
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.step_timer import StepTimer
-from peergrid.runtime.cuda.trial import Trial
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.stencil import Problem
+from peergrid.trials.step_timer import StepTimer
+from peergrid.trials.trial import Trial
 
 PROBLEM = PROBLEMS["heat_fixed"]()
 USUAL = Options("overlap", depth=8)
@@ -256,7 +256,7 @@ def on_slow_links(patch: pytest.MonkeyPatch) -> Devices:
     slow, driver = Line(1e-6, 2e9), HostDriver(gpus=4, gpu=H200)
     machine = replace(machine_named("h200-x4"), copy=slow, store=slow)
     patch.setattr("peergrid.predict.here.machine_here", lambda *_: machine)
-    for room in ("runtime.cuda.memory.room", "runtime.cuda.trial"):
+    for room in ("runtime.cuda.memory.room", "trials.trial"):
         patch.setattr(f"peergrid.{room}.CudaDriver", lambda: driver)
     return Devices("cuda", tuple(range(4)))
 

@@ -22,10 +22,10 @@ from peergrid.grid import Array, Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.source import texts_of_run
 from peergrid.runtime.executor import Executor
 from peergrid.schedule import Layout, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
+from peergrid.sources.cuda import texts_of_run
 from peergrid.stencil import (
     Problem,
     Receiver,

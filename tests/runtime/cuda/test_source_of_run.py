@@ -16,9 +16,9 @@ from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.source import each_part_once, texts_of_run
 from peergrid.schedule import layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
+from peergrid.sources.cuda import each_part_once, texts_of_run
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

@@ -14,8 +14,8 @@ from runtime_problems import PROBLEMS
 from peergrid import DeviceFault, Options
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
-from peergrid.runtime.cuda.step_timer import SAMPLE_SECONDS, SAMPLES, StepTimer
 from peergrid.schedule import Layout, Schedule, layout, one_iteration
+from peergrid.trials.step_timer import SAMPLE_SECONDS, SAMPLES, StepTimer
 
 PROBLEM = PROBLEMS["heat_fixed"]()
 

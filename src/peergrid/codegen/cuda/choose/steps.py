@@ -1,7 +1,7 @@
 """The number of steps of a pass: chosen from the problem alone, without a compiler or a device.
 
 In which shape is for `shape1d`, `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
-(`runtime.cuda.trial`); it changes no bit.
+(`trials.trial`); it changes no bit.
 
 gpu: what the kernels are fitted to.
 """

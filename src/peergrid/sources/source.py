@@ -32,7 +32,7 @@ def source_of(
         return _of_cpus(problem, steps, strategy, gpus)
     if strategy is not None and strategy not in STRATEGIES:
         raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
-    from peergrid.runtime.cuda.source import source_of_run
+    from peergrid.sources.cuda import source_of_run
 
     return source_of_run(problem, steps, strategy or "overlap", gpus or (2 if strategy == "peer" else 1))
 

@@ -30,10 +30,10 @@ from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import Kernels
 from peergrid.runtime.cuda.lowering.programs import Needed, Programs
 from peergrid.runtime.cuda.memory.room import gpu_model, multiprocessors
-from peergrid.runtime.cuda.step_timer import StepTimer
 from peergrid.schedule import Layout, Options, ResolvedOptions, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
 from peergrid.stencil import Problem
+from peergrid.trials.step_timer import StepTimer
 
 WORTH_SECONDS = 1.0  # of a run, as foretold, from which on a trial is worth its kernels: compilers take seconds
 
