@@ -83,9 +83,14 @@ def test_docstrings_open_with_nouns() -> None:
     assert not found, "\n".join(("docstrings say what things are, in nouns and whole sentences", *found))
 
 
-DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "glossary.md"})
+DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "glossary.md"})
 CODE = re.compile(r"<!-- figures.*?<!-- end -->|```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
-WORDS_ALLOWED = {"prediction.md": {"fitted"}}  # figures are fitted to measurements
+WORDS_ALLOWED = {
+    "prediction.md": {"fitted"},  # figures are fitted to measurements
+    "040-gpus-rest-before-each-sample.md": {"held"},  # the name of a series
+    "044-one-glossary-for-names-and-documents.md": {"rim", "zone", "shell", "tape", "station", "turn"},  # examples
+    "072-nvshmem-is-no-route-yet.md": {"linked"},  # by a linker
+}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
