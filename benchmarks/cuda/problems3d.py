@@ -301,7 +301,7 @@ def box27_problem(n: int, dtype: Dtype = "float32") -> Problem:
 def _tti_fields(grid: Grid) -> tuple[list[Field], list[Field], list[Field], list[Field]]:
     """The newest and the former values, the stored derivatives, the coefficients."""
     new, old, stored = ([grid.field(name) for name in names] for names in (("p", "q"), ("p0", "q0"), ("gp", "gq")))
-    values = {"n0": 0.6, "n1": 0.48, "n2": 0.64, "m": 0.05, "a": 1.2, "b": 1.1}
+    values = {"n0": 0.6, "n1": 0.48, "n2": 0.64, "m": 0.05, "a": 1.2, "b": 1.05}
     return new, old, stored, [grid.field(name, init=value) for name, value in values.items()]
 
 

@@ -113,12 +113,12 @@ def row(sums: Sums, other: Cub | None, size: int, gpus: int, rounds: int) -> dic
 
 
 def parts(devices: Gpus, scope: Scope, rounds: int, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows, the largest sizes first."""
-    sizes = (SIZES[-1] * 4, *(1 << bits for bits in range(30, 9, -1)))
-    gpus, sums = len(devices), Sums.make(scope, sizes[0], len(devices))
+    """The rows; on several GPUs the largest sizes gain most."""
+    sizes = tuple(1 << bits for bits in (30, 32, 34, *range(29, 9, -1)))
+    gpus, sums = len(devices), Sums.make(scope, max(sizes), len(devices))
     function = cub(folder)
     other = None if function is None else Cub(function, sums, scope)
-    for size in (sizes[1], sizes[0], *sizes[2:]):
+    for size in sizes:
         yield "rows", row(sums, other if size <= SIZES[-1] else None, size, gpus, rounds)
     for item in warp_sum.run(Bench(devices=devices)):
         yield "warp_sum", {"way": item.at["way"], "cycles": item.median}  # type: ignore[union-attr]

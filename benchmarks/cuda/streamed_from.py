@@ -67,7 +67,7 @@ def _yee(grid: Grid) -> Problem:
 def _tti(grid: Grid) -> Problem:
     p, q, former_p, former_q, gp, gq = (grid.field(name) for name in ("p", "q", "p0", "q0", "gp", "gq"))
     axis = [grid.field(name, init=value) for name, value in (("n0", 0.6), ("n1", 0.48), ("n2", 0.64))]
-    rest = [grid.field(name, init=value) for name, value in (("m", 0.05), ("a", 1.2), ("b", 1.1))]
+    rest = [grid.field(name, init=value) for name, value in (("m", 0.05), ("a", 1.2), ("b", 1.05))]
     stages = [along_axis(p, q, gp, gq, axis), tti_from_stored(p, q, former_p, former_q, gp, gq, axis, *rest)]
     return Problem.of(stages)
 
