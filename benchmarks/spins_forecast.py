@@ -1,4 +1,4 @@
-"""Half steps on 1 to 8 H200s, foretold from the rate of one and beside what two gave; writes spins_forecast.json.
+"""Half steps on 1 to 8 H200s, predicted from the rate of one and beside what two gave; writes spins_forecast.json.
 
 python benchmarks/spins_forecast.py
 """
@@ -11,7 +11,7 @@ import statistics
 from record import RESULTS, about, save
 
 from peergrid.costs.machines import machine_named
-from peergrid.spins.forecast import foretold
+from peergrid.spins.forecast import half_step_seconds
 
 MACHINE = "h200-x8"
 
@@ -23,7 +23,7 @@ def main() -> None:
     seen = {row["gpus"]: row for row in measured["rates"] if row["exchange"] == "copy" or row["gpus"] == 1}
     rows = []
     for gpus in (1, 2, 4, 8):
-        seconds = foretold(per_colour, gpus, rate, machine_named(MACHINE))
+        seconds = half_step_seconds(per_colour, gpus, rate, machine_named(MACHINE))
         row = {"gpus": gpus, "microseconds": round(1e6 * seconds, 2), "speed_up": round(per_colour / rate / seconds, 3)}
         if gpus in seen:
             row["measured"] = statistics.median(seen[gpus]["microseconds"])

@@ -28,14 +28,14 @@ def save(simulation: Simulation, path: Path | str) -> None:
             for number, (_, values) in enumerate(found):
                 file.create_dataset(f"{name}/{number}", data=values)
     boxes = {name: [box for box, _ in found] for name, found in parts.items()}
-    told = [(mine.name, boxes)] if comm is None else Ranks(comm).allgather((mine.name, boxes))
+    gathered = [(mine.name, boxes)] if comm is None else Ranks(comm).allgather((mine.name, boxes))
     if rank == 0:
         with replacing(path) as new, h5py.File(new, "w") as file:
             file.attrs["step"] = simulation.step
             for name in names:
                 whole = simulation.problem.fields[name].box
                 shown = h5py.VirtualLayout(whole.shape, simulation.problem.grid.dtype)
-                for other, written in told:
+                for other, written in gathered:
                     for number, box in enumerate(written[name]):
                         source = h5py.VirtualSource(os.fspath(other), f"{name}/{number}", box.shape)
                         shown[box.slices(whole.lo)] = source

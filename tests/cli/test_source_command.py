@@ -42,7 +42,7 @@ def test_refusals(call: Call, model: Path) -> None:
             "Kernels for CPUs are the same under every strategy; leave 'strategy' out.\n",
         ),
         (("--target", "ptx"), "Source is generated for cpu or cuda, got 'ptx'.\n"),
-        (("--steps", 99), "No kernel makes 99 steps of this problem in one pass; ask for fewer, or for 1.\n"),
+        (("--steps", 99), "No kernel makes 99 steps of this problem in one pass; use fewer, or 1.\n"),
     ):
         found = call("source", model, *words)
         assert (found.code, found.err) == (2, sentence)

@@ -40,7 +40,7 @@ def test_a_refusal_of_nvml_loses_one_item_only() -> None:
     assert first.pcie == PcieLink(5, 16, 16 * 3.938e9)
 
 
-def test_what_nvml_may_not_tell_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_nvml_refuses_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = Nvml(refuse=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetCpuAffinity"))
     wanted = [("NVLink lines", "NVML refuses: no permission"), ("CPU affinity", "NVML refuses: no permission")]
     assert [(item.what, item.why) for item in nvml.forbidden(closed, "0")] == wanted

@@ -101,9 +101,9 @@ def test_a_wave_in_a_medium_with_poles_has_its_impedance_and_leaves_nothing_outs
         assert np.abs(found["rx1", name] - expected).max() < 0.03 * np.abs(expected).max()
 
 
-def test_a_wave_does_not_set_out_in_a_metal() -> None:
+def test_a_wave_does_not_start_in_a_metal() -> None:
     metal = replace(SOIL, conductivity=1e9)
-    with pytest.raises(UsageError, match="in a medium that it goes through, got 'soil', where its higher frequencies"):
+    with pytest.raises(UsageError, match="in a medium that it can cross, got 'soil', where its higher frequencies"):
         build(domain(PlaneWave(LO, HI, (0, 0, 1), (1.0, 0.0, 0.0), DRIVE, metal.name), metal))
 
 
@@ -185,7 +185,7 @@ def test_bits_of_any_devices_and_strategies() -> None:
     [
         ({"direction": (0, 0, 0)}, "is expected to go along three whole numbers that are not all 0, got"),
         ({"direction": (0.6, 0.8, 0.0)}, "is expected to go along three whole numbers that are not all 0, got"),
-        ({"polarisation": (1.0, 0.0, 0.0)}, "to have its fields across the way it goes"),
+        ({"polarisation": (1.0, 0.0, 0.0)}, "to have its fields across its direction"),
         ({"medium": None, "direction": (1, 1, 0)}, r"to meet layers along one axis, got direction \(1, 1, 0\)"),
         ({"medium": "mud"}, "is expected in a medium of the domain that is no perfect conductor, got 'mud'"),
         ({"lo": (0, 5, 7)}, "is expected in a box within nodes 1 to 21 along x, got 0 to 15"),

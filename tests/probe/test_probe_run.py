@@ -198,7 +198,7 @@ def test_a_thread_that_waits_in_vain_is_reported() -> None:
 def test_other_work_widens_the_intervals_and_is_told(share: float, floor: float, told: int) -> None:
     others = Others(share)
     assert others.floor(0.1) == pytest.approx(floor, abs=1e-3)
-    assert len(list(others.told())) == told
+    assert len(list(others.warnings())) == told
 
 
 def test_a_busy_machine_shows_in_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_seconds_are_those_of_the_first_thread() -> None:
 def test_a_timed_barrier_meets_as_often_as_it_says() -> None:
     cpus = tuple(sorted(os.sched_getaffinity(0)))[:2]
     words, clocks = spin.lines(2), np.zeros((2, spin.WORDS_PER_LINE), np.int64)
-    seconds = inside(lambda index: float(spin.timed_meet(words, clocks[index], 50, 2)), cpus)
+    seconds = inside(lambda index: float(spin.timed_barrier(words, clocks[index], 50, 2)), cpus)
     assert seconds > 0.0
     assert words[0] == 2 * (spin.WARM + 50)
 
@@ -227,7 +227,7 @@ def test_a_timed_barrier_meets_as_often_as_it_says() -> None:
 def test_spinning_words_arrive() -> None:
     words = spin.lines(2)
     cpus = tuple(sorted(os.sched_getaffinity(0)))[:2]
-    together(lambda index: bool(spin.meet(words, 1, 100, 2)), cpus)
+    together(lambda index: bool(spin.barrier(words, 1, 100, 2)), cpus)
     assert words[0] == 200
     assert words[spin.WORDS_PER_LINE] == 100
 

@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 STEPS = 11
 LATE = ("deciding", "stepping", "leading", "ending", "leaving")
-SOCKETS = "NCCL is told to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
+SOCKETS = "NCCL is set to use sockets (NCCL_NET=Socket), which are slow between hosts with a faster network."
 PATHS = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests" / "runtime")))
 INTERRUPTED = """
 [grid]
@@ -423,7 +423,7 @@ def test_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
 
 
 @mpi
-def test_the_machine_tells_of_ranks_and_messages_are_timed() -> None:
+def test_the_machine_describes_ranks_and_messages_are_timed() -> None:
     line = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "peergrid"]
     asked = (["machine"], ["machine", "--json"], ["probe", "mpi", "--json"])
     done = [
@@ -455,7 +455,7 @@ def test_ranks_on_few_processors_and_slow_networks_are_warned_of() -> None:
     adapters = [replace(free, adapters=("mlx5_0",)), replace(other, host="b", adapters=("mlx5_0",))]
     assert not list(warnings_of(adapters))
     (asked,) = warnings_of([replace(adapters[0], settings={"NCCL_IB_DISABLE": "1 (of /etc/nccl.conf)"}), adapters[1]])
-    assert asked.startswith("NCCL is told to use sockets (NCCL_IB_DISABLE=1)")
+    assert asked.startswith("NCCL is set to use sockets (NCCL_IB_DISABLE=1)")
 
 
 def test_settings_of_files_hold_where_no_variable_does(tmp_path: Path) -> None:

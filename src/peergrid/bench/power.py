@@ -41,7 +41,9 @@ class PowerMeter:
         self._first = self._read()
 
     def watts(self) -> tuple[float, ...] | None:
-        """The mean power of each GPU from the beginning until now; None if NVML does not tell it, or no time passed."""
+        """The mean power of each GPU from the beginning until now; None if NVML does not report it, or no time
+        passed.
+        """
         first, last = self._first, self._read()
         if first is None or last is None or last[0] == first[0]:
             return None

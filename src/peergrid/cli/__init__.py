@@ -26,7 +26,7 @@ from peergrid.cli.source import source
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
-from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, let_first_tell, require_alone
+from peergrid.runtime.ranks.launcher import INTERRUPTED, end_all, let_first_report, require_alone
 
 OUT_OF_MEMORY = (
     "This machine, or the limit set for this process, has too little memory: use fewer devices, fewer steps or a "
@@ -108,7 +108,7 @@ def _misused(error: TyperException) -> str:
 
 def _refuse(sentence: str, code: int) -> None:
     if sentence:
-        let_first_tell()
+        let_first_report()
         print(sentence, file=sys.stderr)
     end_all(code)
     sys.exit(code)

@@ -220,8 +220,8 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
     table = Table(title=f"{suite.title}{copies}", title_justify="left", caption=caption, caption_justify="left")
     table.add_column("case", no_wrap=True)
     heads = ["devices", "grid", "depth", "µs per step", "spread", "GCells/s", "of copy", "efficiency", "host µs"]
-    told = any(row.foretold_seconds_per_step for row in rows)
-    given = {"against first": compared, "predicted": told, "W per GPU": powers, "notes": bool(noted)}
+    predicted = any(row.foretold_seconds_per_step for row in rows)
+    given = {"against first": compared, "predicted": predicted, "W per GPU": powers, "notes": bool(noted)}
     for head in (*heads, *(head for head, there in given.items() if there)):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
@@ -237,7 +237,7 @@ def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) ->
             _share(row.efficiency),
             "–" if row.host_seconds_per_step is None else f"{row.host_seconds_per_step * 1e6:.3g}",
             *([_share(row.against)] if compared else []),
-            *([_error(row)] if told else []),
+            *([_error(row)] if predicted else []),
             *([f"{mean(row.watts):.0f}" if row.watts else "–"] if powers else []),
             *([", ".join(str(1 + noted.index(note)) for note in row.notes)] if noted else []),
         )
@@ -252,8 +252,8 @@ def _depth(options: Options) -> str:
 
 def _error(row: Measured) -> str:
     """The relative error of the predicted time."""
-    told = row.foretold_seconds_per_step
-    return "–" if told is None else f"{told / row.seconds_per_step - 1:+.1%}"
+    predicted = row.foretold_seconds_per_step
+    return "–" if predicted is None else f"{predicted / row.seconds_per_step - 1:+.1%}"
 
 
 def _share(value: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import Precision, Traces, opened
-from peergrid.cli.notes import tell
+from peergrid.cli.notes import print_notes
 from peergrid.cli.replace import guard
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
@@ -35,5 +35,5 @@ def convert(
     text, notes = model.written(output.parent)
     with replacing(output) as partial:
         partial.write_text(f"{START} {given.name}\n\n{text}", encoding="utf-8")
-    tell(notes)
+    print_notes(notes)
     typer.echo(f"wrote {output}")

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from peergrid.cli.choose import AsJson
-from peergrid.cli.notes import tell
+from peergrid.cli.notes import print_notes
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.errors import CheckFailed, UsageError
 from peergrid.farm import Done, FarmFolder, Job, JobQueue, JobSlot, make_jobs, parse_slots, work
@@ -127,7 +127,7 @@ def _run_jobs(
     """Run the jobs that an earlier farm left. Returns the queue at the end, and the number of jobs done earlier."""
     there, strays = adopted(before, slots)
     if strays:
-        tell([f"{len(strays)} jobs of the earlier farm still run on other job slots; waiting for them."])
+        print_notes([f"{len(strays)} jobs of the earlier farm still run on other job slots; waiting for them."])
         while not stop and any(folder.runs(job) for job in strays):
             time.sleep(LOOK_EVERY)
         before = folder.left(jobs)

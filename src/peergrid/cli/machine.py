@@ -31,7 +31,7 @@ def machine(
     if svg is not None:
         replace(svg, picture(found))
     if as_json:
-        told = {} if ranks is None else {"ranks": ranks.encoded()}
-        typer.echo(json.dumps({**encode(found), **told}, ensure_ascii=False, indent=2))
+        processes = {} if ranks is None else {"ranks": ranks.encoded()}
+        typer.echo(json.dumps({**encode(found), **processes}, ensure_ascii=False, indent=2))
     else:
         typer.echo(text(found) + ("" if ranks is None else text_of_ranks(ranks)), nl=False)

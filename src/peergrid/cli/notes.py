@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 
-def tell(notes: Iterable[str]) -> None:
+def print_notes(notes: Iterable[str]) -> None:
     """Print a line for each note."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
-from peergrid.cli.notes import announce, tell, warn
+from peergrid.cli.notes import announce, print_notes, warn
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
@@ -110,12 +110,13 @@ def plan(
             Folder(timeline.parent).prepare()
             with replacing(timeline) as partial:
                 partial.write_text(json.dumps(events))
-        tell(prediction.notes)
+        print_notes(prediction.notes)
         typer.echo(json.dumps(asdict(prediction), indent=2) if as_json else text(prediction))
         return
     many = surveyed(described)
     if many is not None:
-        tell((f"The model has a survey of {len(shifts(many))} traces; the figures are for one trace on all devices.",))
+        traces = len(shifts(many))
+        print_notes((f"The model has a survey of {traces} traces; the figures are for one trace on all devices.",))
     requested = arguments.requested(described)
     built = described.build()
     if requested.leads:
@@ -126,7 +127,7 @@ def plan(
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
     if requested.devices.kind == "cpu" and requested.comm is None:
         found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
-    tell(found.notes)
+    print_notes(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
 

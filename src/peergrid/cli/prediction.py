@@ -255,10 +255,11 @@ def _why(found: Sequence[ChainForecast]) -> str:
     first = found[0]
     others = ", ".join(str(one.options.depth) for one in sorted(found[1:], key=lambda one: one.options.depth))
     ahead = f", the fastest of these and {others}" if others else ""
-    told = f"'{first.options.strategy}' with {first.options.depth} steps between exchanges{ahead}"
+    sentence = f"'{first.options.strategy}' with {first.options.depth} steps between exchanges{ahead}"
     if first.slower == 1:
-        return f"{told}."
-    return f"{told}; the network {'is hidden' if first.hidden else f'makes a step {first.slower:.3g} times as long'}."
+        return f"{sentence}."
+    network = "is hidden" if first.hidden else f"makes a step {first.slower:.3g} times as long"
+    return f"{sentence}; the network {network}."
 
 
 def _chain_lines(chain: Chain) -> Iterator[str]:
@@ -278,9 +279,9 @@ def _rows(partition: Partition) -> tuple[int, ...]:
 
 def _differing(way: PredictedOptions, ways: Sequence[PredictedOptions]) -> str:
     """The route, the order and the split, as far as they differ among the options shown."""
-    told = {"route": way.route or "by cost", "order": way.order, "split": "×".join(map(str, way.split))}
-    differs = [name for name in told if len({getattr(other, name) for other in ways}) > 1]
-    return "".join(f"   {name} {told[name]}" for name in differs)
+    choices = {"route": way.route or "by cost", "order": way.order, "split": "×".join(map(str, way.split))}
+    differs = [name for name in choices if len({getattr(other, name) for other in ways}) > 1]
+    return "".join(f"   {name} {choices[name]}" for name in differs)
 
 
 def _predicted_options(one: Forecast, steps: int) -> PredictedOptions:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
-from peergrid.cli.notes import announce, tell, warn
+from peergrid.cli.notes import announce, print_notes, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import Summary, summary, text
 from peergrid.cli.survey import run_survey
@@ -112,7 +112,7 @@ def run(
             with recording(folder, built, simulation, period, warn) as recorded, counted(simulation.devices) as moved:
                 _advance(simulation, built, recorded, stop, quiet=as_json)
             simulation.check()
-            tell(simulation.notes)
+            print_notes(simulation.notes)
             found = summary(str(model), built, simulation, stop, resumed, moved)
             if folder is not None:
                 found = _written(folder, built, simulation, found, hurried=stop.hurried)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from peergrid.cli.notes import tell, warn
+from peergrid.cli.notes import print_notes, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
@@ -70,7 +70,7 @@ def run_survey(
     there = survey.done(resume=resume) if ranks is None else ranks.decided(lambda: survey.done(resume=resume))
     left = [number for number in range(survey.files.total) if number not in there]
     if leads:
-        tell(_shared(survey, len(left), ranks))
+        print_notes(_shared(survey, len(left), ranks))
     mine = left if ranks is None else left[ranks.comm.rank :: ranks.comm.size]
     started = time.perf_counter()
     with stop_on_signal() as stop:
@@ -85,7 +85,7 @@ def run_survey(
                 digest, written = survey.merge()
                 found = replace(found, sha256=digest, outputs=tuple(map(str, written)))
     if leads:
-        tell(found.notes)
+        print_notes(found.notes)
     return found
 
 

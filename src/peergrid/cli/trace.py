@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
-from peergrid.cli.notes import announce, tell
+from peergrid.cli.notes import announce, print_notes
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
@@ -76,7 +76,7 @@ def trace(
         found = _traced(str(model), simulation, timeline, str(output))
     with replacing(output) as partial:
         partial.write_text(json.dumps(timeline.chrome()))
-    tell(found.notes)
+    print_notes(found.notes)
     typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
 
 

@@ -28,7 +28,7 @@ from peergrid.stencil import Problem
 from peergrid.verification import Target, opinions
 
 Progress = Callable[[int, int], None]
-"""Told how many schedules are done, and of how many."""
+"""Called with the number of finished schedules, and the number of all."""
 
 
 @dataclass(frozen=True)

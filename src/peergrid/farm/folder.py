@@ -87,8 +87,8 @@ class FarmFolder:
             inputs[: len(earlier["inputs"])],
         ):
             raise UsageError(
-                f"'--resume' goes on with the command and the inputs of the farm in '{self.path}', to which inputs may "
-                "be added at the end, but others came: leave them out, or choose another folder with --log DIR."
+                f"'--resume' continues with the command and the inputs of the farm in '{self.path}', to which inputs "
+                "may be added at the end, but others came: leave them out, or choose another folder with --log DIR."
             )
         with replacing(self.path / "farm.json") as partial:
             partial.write_text(json.dumps({"command": list(command), "inputs": inputs}, indent=1) + "\n")

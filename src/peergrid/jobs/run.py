@@ -93,12 +93,12 @@ def run_model(
 def _pause_handler(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:
     """A function for pauses that calls `call` and never ends the run."""
 
-    def told(_step: int) -> bool:
+    def handler(_step: int) -> bool:
         if call is not None:
             call(simulation)
         return False
 
-    return told
+    return handler
 
 
 def check_folder(folder: Folder, described: Model, period: Period | None, resume: bool) -> None:

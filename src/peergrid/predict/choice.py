@@ -163,19 +163,19 @@ def reason(best: Forecast, others: Sequence[Forecast]) -> str:
     if best.options.order != Options().order:
         name += f", in the order '{best.options.order}'"
     if best.host_seconds_per_step > 0.95 * best.seconds_per_step:
-        told = "the run is launch-bound, and this strategy needs the fewest host calls"
+        why = "the run is launch-bound, and this strategy needs the fewest host calls"
     elif best.fused:
-        told = "its kernels exchange halos themselves, without launches or waits in between"
+        why = "its kernels exchange halos themselves, without launches or waits in between"
     elif best.exchange and best.exchange + best.boundary <= best.interior:
-        told = "its exchange overlaps the computation of the interior"
+        why = "its exchange overlaps the computation of the interior"
     else:
-        told = "its kernels take the least time"
+        why = "its kernels take the least time"
     behind = [one for one in others if one is not best]
     if not behind:
-        return f"{name}: {told}."
+        return f"{name}: {why}."
     second = behind[0]
     ahead = second.seconds_per_step / best.seconds_per_step - 1
-    return f"{name}: {told}; '{second.options.strategy}', depth {second.options.depth}, takes {ahead:.1%} longer."
+    return f"{name}: {why}; '{second.options.strategy}', depth {second.options.depth}, takes {ahead:.1%} longer."
 
 
 def _distinct(found: Sequence[Forecast]) -> Iterator[Forecast]:

@@ -52,7 +52,7 @@ def measure(
     Args:
         probes: what to run, in this order.
         quick: fewer samples, smaller tables.
-        say: told of each outcome as it comes.
+        say: called with each outcome as it comes.
         limit: seconds per experiment; 30 or, in full, 90 by default.
         total: seconds for all; just below two or, in full, ten minutes by default.
         command: how to start a worker.

@@ -98,8 +98,8 @@ def _checked(view: Check, results: Sequence[Measurement]) -> str:
     off, crossed = _farthest(across, 1.0), _farthest(through_host, 0.0)
     words = []
     if across:
-        told = f"differ from 1 by at most {digits(100 * off)} %" if off else "are 1"
-        words.append(f"{len(across)} ratios {told}")
+        deviation = f"differ from 1 by at most {digits(100 * off)} %" if off else "are 1"
+        words.append(f"{len(across)} ratios {deviation}")
     if through_host:
         share = f"{digits(100 * crossed)} %" if crossed else "none"
         words.append(f"through the host {share} of the bytes crossed a link")

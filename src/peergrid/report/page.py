@@ -192,10 +192,10 @@ def _reach(machine: Machine) -> str:
 
 def _group(profile: Profile, group: str) -> str:
     outcomes = [outcome for outcome in profile.probes if outcome.group == group]
-    told = f'<p class="follows">{escape(follows(profile, group))}</p>' if group in GROUPS else ""
+    text = f'<p class="follows">{escape(follows(profile, group))}</p>' if group in GROUPS else ""
     parts = "".join(f'<div class="part">{_outcome(outcome)}</div>' for outcome in outcomes if outcome.results)
     return (
-        f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{told}<div class="parts">{parts}</div>'
+        f'<section id="{_anchor(group)}"><h2>{escape(group.capitalize())}</h2>{text}<div class="parts">{parts}</div>'
         f"{_without([outcome for outcome in outcomes if not outcome.results])}{beside(profile, group)}</section>"
     )
 

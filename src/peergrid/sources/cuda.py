@@ -36,7 +36,7 @@ def source_of_run(
     depth = steps_per_pass(problem, gpu=gpu) if steps is None else steps
     block = block_of(problem, depth, gpu)
     if steps is not None and block != depth:
-        raise UsageError(f"No kernel makes {depth} steps of this problem in one pass; ask for fewer, or for 1.")
+        raise UsageError(f"No kernel makes {depth} steps of this problem in one pass; use fewer, or 1.")
     options = Options(strategy, depth)
     partition = balanced(problem, gpus, depth, None, None)
     plan = layout(problem, partition, options, split_at(problem, partition, None, gpu))

@@ -68,6 +68,6 @@ def _require_links(devices: Devices) -> None:
         for other in devices.ordinals:
             if not devices.driver.reaches(one, other):
                 raise UsageError(
-                    f"One range of addresses asks for GPUs that reach each other's memory; GPU {one} does not reach "
+                    f"One range of addresses needs GPUs that reach each other's memory; GPU {one} does not reach "
                     f"GPU {other}: let each have a copy instead."
                 )

@@ -19,7 +19,7 @@ from peergrid.spins.graph import WORD
 from peergrid.spins.problem import half_steps
 
 
-def foretold(per_colour: int, gpus: int, rate: float, machine: Machine) -> float:
+def half_step_seconds(per_colour: int, gpus: int, rate: float, machine: Machine) -> float:
     """Seconds of a half step with the exchange `copy` on so many GPUs of a machine.
 
     Args:

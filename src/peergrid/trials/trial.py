@@ -35,7 +35,7 @@ from peergrid.schedule.build import repeated
 from peergrid.stencil import Problem
 from peergrid.trials.step_timer import StepTimer
 
-WORTH_SECONDS = 1.0  # of a run, as foretold, from which on a trial is worth its kernels: compilers take seconds
+WORTH_SECONDS = 1.0  # of a run, as predicted, from which on a trial pays: compiling its kernels takes seconds
 
 Way = Options
 """A candidate."""
@@ -46,7 +46,7 @@ class Trial:
     """The run that is to be tuned: `steps` steps of a problem, split as given, perhaps with a norm.
 
     ways: the candidates, the most promising first; cache: folder of compiled kernels and of what was found; driver:
-    what to run on, the installed one by default; say: told, before devices are kept busy, what they are kept busy with.
+    what to run on, the installed one by default; say: called, before devices are kept busy, with the reason.
     """
 
     problem: Problem

@@ -12,7 +12,7 @@ from stream_examples_3d import add, diffusion, heat
 
 from peergrid import Grid, Options, Problem
 from peergrid.bench.problems import radar
-from peergrid.codegen.cuda.choose.balance import balanced, dear_cell, row_costs
+from peergrid.codegen.cuda.choose.balance import balanced, cell_cost, row_costs
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Boundary, Box
 from peergrid.grid.partition import Partition
@@ -118,6 +118,6 @@ def test_cells_with_more_arithmetic_are_dearer() -> None:
             u.next[0, 0] = sum((0.1 * n * u[1, 0] * u[0, 1] for n in range(1, terms)), u[0, 0])
 
         problem = Problem.of(summed(Grid((400, 300)).field("u")))
-        return dear_cell(problem, [Box((0, 0), (8, 300))], 8)
+        return cell_cost(problem, [Box((0, 0), (8, 300))], 8)
 
     assert cost(12) > 2 * cost(4) > 2

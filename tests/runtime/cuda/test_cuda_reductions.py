@@ -99,4 +99,4 @@ def test_other_splits_than_slabs_are_refused() -> None:
     plan = layout(one, Partition(one.grid, (1, 2)), Options())
     with pytest.raises(UsageError) as refused:
         CudaExecutor(plan, STEPS, (0, 1), driver=HostDriver())
-    assert str(refused.value) == "On GPUs reductions ask for a split along the first axis alone, got (1, 2)."
+    assert str(refused.value) == "On GPUs reductions need a split along the first axis only, got (1, 2)."

@@ -37,7 +37,9 @@ STREAM = types.void(
 
 
 class NoAlias(CompilerBase):
-    """The usual compiler, told that no two arguments overlap: long lists of pointers vectorise without checks."""
+    """The usual compiler with the promise that no two arguments overlap: long lists of pointers vectorise without
+    checks.
+    """
 
     def define_pipelines(self) -> list[Any]:
         passes: Any = DefaultPassBuilder

@@ -110,7 +110,7 @@ def _counts(extent: int, least: int) -> list[int]:
 
 
 def _cost(extents: Index, counts: Index, weight: Weight, cache_bytes: int) -> tuple[float, int]:
-    """Cells computed for each cell wanted, dearer where a tile does not fit; then the number of tiles.
+    """Cells computed for each cell wanted, more where a tile does not fit; then the number of tiles.
 
     Short rows cost more in one and two dimensions: each begins with as much work as `ROW_START` cells are. A tile that
     does not fit costs thrice as much there.

@@ -18,7 +18,7 @@ from peergrid.stencil.lagged import kept_value
 from peergrid.stencil.remember import remembered
 
 Active = frozenset[str]
-DEAR = 24  # operations for a value from which on it is taken from the tile before: fewer are made anew sooner
+COSTLY = 24  # operations for a value from which on it is taken from the tile before: fewer are made anew sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class Tile:
             growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
             region = self._grown(name, growth, box)
             lines = region.with_axis(1, region.lo[1], min(region.hi[1], box.lo[1] + growth.above[1]))
-            dear = _operations(self.problem, node.stage, name) >= DEAR
-            if dear and node.after[name].kind == "window" and not lines.empty:
+            costly = _operations(self.problem, node.stage, name) >= COSTLY
+            if costly and node.after[name].kind == "window" and not lines.empty:
                 found[name] = lines
         return found
 

@@ -134,7 +134,7 @@ class Incident:
         exponent = 1j * omega * (ahead * dt - distance * index / SPEED_OF_LIGHT)
         if np.abs(exponent.real).max() > FADED:
             raise UsageError(
-                f"A plane wave is expected to set out in a medium that it goes through, got '{medium.name}', where its "
+                f"A plane wave is expected to start in a medium that it can cross, got '{medium.name}', where its "
                 "higher frequencies fade in a hundredth of a cell; let it come from another medium."
             )
         spectrum *= np.exp(exponent)

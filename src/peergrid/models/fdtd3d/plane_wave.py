@@ -124,7 +124,8 @@ def faults(domain: Domain, wave: PlaneWave) -> Iterator[str]:
         return
     along = float(np.dot(way(wave.direction, domain.spacing), wave.polarisation))
     if (domain.invariant is not None and wave.direction[domain.invariant]) or abs(along) > SMALL:
-        yield f"is expected to have its fields across the way it goes, and to go in the plane of mode {domain.mode}"
+        mode = domain.mode
+        yield f"is expected to have its fields across its direction, and to propagate in the plane of mode {mode}"
     if wave.medium is None and sum(map(bool, wave.direction)) > 1:
         yield f"is expected to meet layers along one axis, got direction {wave.direction}"
         return

@@ -277,7 +277,7 @@ class WaveModel:
     def _clock(self) -> Propagator:
         """Waves with the time steps of the model's: of a column, where depth is all that parameters vary with.
 
-        A medium that fits nowhere is told so before it has arrays.
+        A medium that fits nowhere is refused before it has arrays.
         """
         if any(isinstance(getattr(self.medium, name), ParameterFile) for name in PARAMETERS):
             return self.propagator

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_meet
+from peergrid.probe.cpu.spin import WARM, WORDS_PER_LINE, lines, timed_barrier
 from peergrid.probe.cpu.threads import Others, cores, counts, inside, rotated, rounds_in
 from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Probe, result
 
@@ -19,7 +19,7 @@ MOST_PYTHON = 16  # threads at Python's barrier
 def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """A spinning barrier without the interpreter lock, and Python's own, for 2 to n threads."""
     others = Others.now()
-    yield from others.told()
+    yield from others.warnings()
     cpus = cores()
     if len(cpus) < 2:
         raise Impossible("a barrier needs two threads on two cores, and this process has one")
@@ -38,7 +38,7 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
 def spinning(rounds: int, cpus: tuple[int, ...]) -> float:
     """Seconds of `rounds` barriers over a shared counter."""
     words, clocks = lines(2), np.zeros((len(cpus), WORDS_PER_LINE), np.int64)
-    return inside(lambda index: float(timed_meet(words, clocks[index], rounds, len(cpus))), cpus)
+    return inside(lambda index: float(timed_barrier(words, clocks[index], rounds, len(cpus))), cpus)
 
 
 def pythonic(rounds: int, cpus: tuple[int, ...]) -> float:

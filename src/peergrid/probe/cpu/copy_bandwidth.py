@@ -18,7 +18,7 @@ PASSES = 4
 def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Every thread copies its own 16 MiB block several times; all of them at once."""
     others = Others.now()
-    yield from others.told()
+    yield from others.warnings()
     cpus = cores()
     for threads in counts(min(len(cpus), 64)):
         samples, moved = bench.choose(9, 25), 2 * EACH * PASSES * threads

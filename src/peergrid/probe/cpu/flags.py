@@ -14,7 +14,7 @@ from peergrid.probe.experiment import Bench, Impossible, Lack, Measurement, Prob
 def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Two threads answer each other's flag; the cost of a round trip, halved."""
     others = Others.now()
-    yield from others.told()
+    yield from others.warnings()
     cpus = cores()
     if len(cpus) < 2:
         raise Impossible("two threads that wait for each other need two cores, and this process has one")

@@ -117,7 +117,7 @@ def ping(words: Any, first: int, last: int, mine: int, other: int, leads: bool) 
 
 
 @njit(nogil=True)
-def meet(words: Any, first: int, last: int, threads: int) -> bool:
+def barrier(words: Any, first: int, last: int, threads: int) -> bool:
     """Barriers `first` to `last` of `threads` threads, over a counter and a generation word; False when it hung."""
     counter, generation = 0, WORDS_PER_LINE
     for at in range(first, last + 1):
@@ -139,12 +139,12 @@ def timed_ping(words: Any, clock: Any, rounds: int, mine: int, other: int, leads
 
 
 @njit(nogil=True)
-def timed_meet(words: Any, clock: Any, rounds: int, threads: int) -> float:
+def timed_barrier(words: Any, clock: Any, rounds: int, threads: int) -> float:
     """Seconds of `rounds` barriers after some that warm up; negative when it hung."""
-    if not meet(words, 1, WARM, threads):
+    if not barrier(words, 1, WARM, threads):
         return -1.0
     begin = now(clock)
-    fine = meet(words, WARM + 1, WARM + rounds, threads)
+    fine = barrier(words, WARM + 1, WARM + rounds, threads)
     return now(clock) - begin if fine else -1.0
 
 

@@ -17,7 +17,7 @@ PER_SAMPLE = 200
 def run(bench: Bench) -> Iterator[Measurement | Lack]:
     """Call a compiled kernel that does nothing, from this thread and through a waiting one."""
     others = Others.now()
-    yield from others.told()
+    yield from others.warnings()
     words = lines(1)
     samples = bench.choose(25, 100)
     with ThreadPoolExecutor(1) as pool:

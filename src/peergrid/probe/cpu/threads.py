@@ -80,7 +80,7 @@ class Others:
         """
         return math.hypot(quiet, self.share / max(1.0 - self.share, 0.2))
 
-    def told(self) -> Iterator[Lack]:
+    def warnings(self) -> Iterator[Lack]:
         """A warning if the machine was not idle."""
         if self.share > 0.1:
             yield Lack(f"narrow intervals: other work took {100 * self.share:.0f} % of the processors")

@@ -106,7 +106,9 @@ class Launchers:
         return lambda n, rounds: _seconds(lambda: loop(launches[:n], self.contexts[:n], self.streams[:n], rounds))
 
     def _threaded(self) -> Timed:
-        """A thread for each GPU launches and waits; then the threads meet. The first is on the caller's processor."""
+        """A thread for each GPU launches and waits; then the threads wait at a barrier. The first is on the caller's
+        processor.
+        """
         loop, cpus = members(entries()), cores()
 
         def timed(count: int, rounds: int) -> float:

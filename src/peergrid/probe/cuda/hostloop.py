@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from peergrid.errors import DeviceFault
-from peergrid.probe.cpu.spin import WARM, meet, now
+from peergrid.probe.cpu.spin import WARM, barrier, now
 
 LIBRARY, MULTI_DEVICE = "libcuda.so.1", "cuLaunchCooperativeKernelMultiDevice"
 WORD, COUNT = ctypes.c_uint64, ctypes.c_uint32
@@ -130,7 +130,7 @@ def rounds_by_waits(driver: Entries) -> Loop:
 
 @cache
 def chains(driver: Entries) -> Loop:
-    """A compiled loop `(contexts, functions, streams, events, rounds) → code`: all GPUs meet by events.
+    """A compiled loop `(contexts, functions, streams, events, rounds) → code`: a barrier of all GPUs by events.
 
     The first stream waits for the others' kernels, the others for the first; the host waits once, at the end.
     """
@@ -196,7 +196,8 @@ def parameters(functions: Any, streams: Any) -> np.ndarray[Any, np.dtype[np.uint
 
 @cache
 def members(driver: Entries) -> Loop:
-    """A compiled loop of one of several threads, each with a GPU: launch, wait for the GPU, meet the threads.
+    """A compiled loop of one of several threads, each with a GPU: launch, wait for the GPU, wait at a barrier of the
+    threads.
 
     Its arguments are context, function, stream, the threads' `words` and their number, `rounds` and a `clock` (see
     `peergrid.probe.cpu.spin`). Returns seconds after some rounds of warm-up; negative when a call or a thread failed.
@@ -211,7 +212,7 @@ def members(driver: Entries) -> Loop:
                 begin = now(clock)
             worst |= launch(function, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
             worst |= synchronize(stream)
-            if not meet(words, number, number, threads):
+            if not barrier(words, number, number, threads):
                 return -1.0
         return now(clock) - begin if worst == 0 else -1.0
 
@@ -222,15 +223,15 @@ def members(driver: Entries) -> Loop:
 def starts(driver: Entries) -> Loop:
     """A compiled loop of one thread with some GPUs: launch on all of them, wait for all of them; a code that is 0.
 
-    Its arguments are contexts, functions, streams, the threads' `words` and their number, who meet first, and `times`,
-    shape (n, 3): seconds before and after each launch and after each wait; and a `clock` as for `members`.
+    Its arguments are contexts, functions, streams, the threads' `words` and their number, who wait at a barrier first,
+    and `times`, shape (n, 3): seconds before and after each launch and after each wait; and a `clock` as for `members`.
     """
     launch, synchronize, set_current = driver.launch, driver.synchronize, driver.set_current
 
     @njit(nogil=True)
     def loop(contexts: Any, functions: Any, streams: Any, words: Any, threads: int, times: Any, clock: Any) -> Any:
         worst = set_current(contexts[0])
-        if not meet(words, 1, 1, threads):
+        if not barrier(words, 1, 1, threads):
             return -1
         for at in range(contexts.size):
             times[at, 0] = now(clock)

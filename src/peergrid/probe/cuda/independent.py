@@ -99,7 +99,7 @@ class Launched:
         return times
 
     def _by_many(self, count: int) -> Array:
-        """The first thread is on the caller's processor; all meet before they launch."""
+        """The first thread is on the caller's processor; all wait at a barrier before they launch."""
         cpus, barrier = cores(), lines(2)
         times, clocks = np.zeros((count, 3)), np.zeros((count, WORDS_PER_LINE), np.int64)
         first = cpus.index(usable_cpus()[0])

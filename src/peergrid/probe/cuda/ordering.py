@@ -36,11 +36,11 @@ def run(bench: Bench) -> Iterator[Measurement | Lack]:
     for fence, fenced in FENCE.items():
         writer = 1 if (1, 0) in devices.peers and (0, 1) in devices.peers else 0
         with devices.scope() as scope:
-            yield from _told("peer store" if writer else "own store", fence, *_stores(bench, scope, writer, fenced))
+            yield from _results("peer store" if writer else "own store", fence, *_stores(bench, scope, writer, fenced))
         with devices.scope() as scope:
-            yield from _told("copy engine", fence, *_copies(bench, scope, writer, fenced))
+            yield from _results("copy engine", fence, *_copies(bench, scope, writer, fenced))
         with devices.scope() as scope:
-            yield from _told("host", fence, *_host(bench, scope, fenced))
+            yield from _results("host", fence, *_host(bench, scope, fenced))
 
 
 def _flushes(bench: Bench) -> Iterator[Measurement | Lack]:
@@ -73,7 +73,7 @@ def _no_mapping() -> str:
     return f"{GDRCOPY} is there, but no experiment uses it"
 
 
-def _told(writer: str, fence: str, stale: int, tries: int) -> Iterator[Measurement]:
+def _results(writer: str, fence: str, stale: int, tries: int) -> Iterator[Measurement]:
     at = {"writer": writer, "fence": fence}
     yield result("stale_reads", "", [float(stale)], at, floor=0.5)
     yield result("order_tries", "", [float(tries)], at, floor=0.0)

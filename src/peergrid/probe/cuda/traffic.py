@@ -131,7 +131,7 @@ PROBE = Probe(
     unit="",
     method=(
         "The payload counters over all lines before and after 16 copies of 512 MiB, at the sender and at the "
-        "receiver, over the bytes copied: 1 means that the counters tell the truth. The other experiments on links "
+        "receiver, over the bytes copied: 1 means that the counters are right. The other experiments on links "
         "read the same counters around their own copies."
     ),
     run=run,

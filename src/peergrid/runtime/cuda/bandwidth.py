@@ -16,7 +16,7 @@ COPIES = 8
 def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: CudaDriver | None = None) -> float | None:
     """Bytes per second, read plus written, of copies within a GPU; the best of some samples.
 
-    None where too little memory is free to tell.
+    None where too little memory is free for a measurement.
     """
     devices = Devices(driver or CudaDriver(), (ordinal,))
     try:

@@ -31,7 +31,7 @@ def blame(schedule: Schedule, fault_log: np.ndarray[tuple[int], np.dtype[np.int6
     if not isinstance(op, SignalWait):
         raise DeviceFault(
             f"Device {device} waited too long at '{describe(op)}': it was complete {seen} times where {wanted} were "
-            "due; its blocks, or those of a neighbour, stand still."
+            "due; its blocks, or those of a neighbour, do not advance."
         )
     raise DeviceFault(
         f"'{describe(op)}' waited too long: its flag should have reached {wanted} and stood at {seen}; "
@@ -51,7 +51,7 @@ def overdue(edges: Mapping[Flag, Edge], due: Mapping[Flag, int], standing: Mappi
     signal, wait = edges[flag]
     return (
         f"'{describe(wait)}' waited too long: '{describe(signal)}' on device {signal.queue.device} came "
-        f"{standing[flag]} times where {due[flag]} were due; that device stands still, or its signal was lost."
+        f"{standing[flag]} times where {due[flag]} were due; that device does not advance, or its signal was lost."
     )
 
 

@@ -82,7 +82,7 @@ def joins(comm: Communicator | None) -> bool:
 def _require_joined(joined: int, started: int) -> None:
     """Raise UsageError where a launcher started more processes than the MPI library joins."""
     if joined < started:
-        take_names()  # a launcher may end this process while another one tells of it
+        take_names()  # a launcher may end this process while another one reports it
         raise UsageError(
             f"The launcher started {started} processes, but the MPI library joins {joined}: they are of different "
             "MPIs; use the launcher that came with the library (of Slurm: srun --mpi=pmi2 for MPICH, --mpi=pmix for "
@@ -96,7 +96,7 @@ def require_alone(command: str) -> None:
     if size > 1:
         raise UsageError(
             f"'{command}' is the work of one process, but a launcher started {size}; "
-            "only 'run' shares a grid among them, and 'machine' tells of them."
+            "only 'run' shares a grid among them, and 'machine' describes them."
         )
 
 
@@ -123,15 +123,15 @@ def abort_on_error(comm: Communicator) -> None:
 
 @dataclass(frozen=True)
 class EndingAll:
-    """The hook of errors that nobody catches: it tells of one, and ends all processes; usual: the hook before."""
+    """The hook of errors that nobody catches: it reports the error and ends all processes; usual: the hook before."""
 
     comm: Communicator
     usual: Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
     def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, PeergridError):
-            let_first_tell()
-            _tell(self.comm, error)
+            let_first_report()
+            _report(self.comm, error)
             _abort(self.comm, error.exit_code)
         else:
             self.usual(kind, error, trace)
@@ -154,7 +154,7 @@ def apart(ranks: Ranks | None) -> Iterator[None]:
             while not all(ranks.allgather(ended.wait(min(HEARD, ranks.timeout / 2)))):
                 pass
         except DeviceFault as error:
-            _tell(ranks.comm, error)
+            _report(ranks.comm, error)
             _abort(ranks.comm, error.exit_code)
 
     hearing = threading.Thread(target=hear, name="other ranks", daemon=True)
@@ -169,10 +169,10 @@ def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
     """End all, with a sentence, where what is inside, a library that waits for other ranks, takes too long."""
 
     def give_up() -> None:
-        _tell(
+        _report(
             ranks.comm,
-            f"{awaited} did not end within {ranks.timeout:g} s: see which process hangs, or is gone, and start anew, "
-            f"with a larger {WAIT} if it is slow.",
+            f"{awaited} did not end within {ranks.timeout:g} s: see which process hangs, or has ended, and start "
+            f"again, with a larger {WAIT} if it is slow.",
         )
         _abort(ranks.comm, DeviceFault.exit_code)
 
@@ -185,8 +185,8 @@ def watched(ranks: Ranks, awaited: str) -> Iterator[None]:
         timer.cancel()
 
 
-def let_first_tell(environment: Mapping[str, str] = os.environ) -> None:
-    """Before an error that all processes may have is told: rank 0 tells it, and ends the others meanwhile."""
+def let_first_report(environment: Mapping[str, str] = os.environ) -> None:
+    """Before the report of an error that all processes may have: rank 0 reports it, and ends the others meanwhile."""
     if launched(environment) > 1 and any(environment.get(name, "0") != "0" for name in RANKS):
         time.sleep(2 * LAST_WORDS)
 
@@ -198,7 +198,7 @@ def end_all(code: int) -> None:
         _abort(loaded.COMM_WORLD, code)
 
 
-def _tell(comm: Communicator, sentence: object) -> None:
+def _report(comm: Communicator, sentence: object) -> None:
     print(f"rank {comm.rank} on {socket.gethostname()}: {sentence}", file=sys.stderr)
 
 

@@ -25,7 +25,9 @@ BEATS = 10  # in the time after which others no longer wait
 
 
 class LeadingExecutor:
-    """The executor of rank 0, whose calls `follow` repeats on the others. A schedule is told once, later by number."""
+    """The executor of rank 0, whose calls `follow` repeats on the others. A schedule is sent once, later its number
+    only.
+    """
 
     def __init__(self, inner: RankedExecutor, ranks: Ranks) -> None:
         self.layout = inner.layout

@@ -22,7 +22,7 @@ class Nccl:
         if missing:
             raise UsageError(f"The route 'nccl' needs NCCL on every rank: {missing[0]}; or use 'mpi'.")
         if len(ranks.of_device) != ranks.comm.size:
-            raise UsageError("The route 'nccl' asks for one GPU on every rank: start a rank for each, or use 'mpi'.")
+            raise UsageError("The route 'nccl' needs one GPU on every rank: start a rank for each, or use 'mpi'.")
         import nccl.bindings._internal.nccl as loaded
         import nccl.core as nccl
 

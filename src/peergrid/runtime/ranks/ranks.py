@@ -30,11 +30,11 @@ def waiting_time(environment: Mapping[str, str] = os.environ) -> float:
 
     Raises UsageError where that is no number above 0.
     """
-    told = environment.get(WAIT, "300")
+    given = environment.get(WAIT, "300")
     with suppress(ValueError):
-        if (seconds := float(told)) > 0:
+        if (seconds := float(given)) > 0:
             return seconds
-    raise UsageError(f"{WAIT} takes seconds, a number above 0, got '{told}'.")
+    raise UsageError(f"{WAIT} takes seconds, a number above 0, got '{given}'.")
 
 
 class Communicator(Protocol):
@@ -101,8 +101,8 @@ class Ranks:
             return answer
         self.finish(self.comm.Ibcast(count := np.empty(1, np.int64)))
         self.finish(self.comm.Ibcast(heard := np.empty(count[0], np.uint8)))
-        told: Decision = pickle.loads(heard.tobytes())
-        return told
+        decision: Decision = pickle.loads(heard.tobytes())
+        return decision
 
     def another(self) -> Communicator:
         """A communicator of the same ranks, whose messages are apart. Raises DeviceFault where a rank does not come."""
@@ -122,7 +122,7 @@ class Ranks:
             if waited > self.timeout:
                 raise DeviceFault(
                     f"Nothing moved for {self.timeout:g} s: another rank does not come to where this one waits; see "
-                    f"which process hangs, or is gone, and start the run anew, with a larger {WAIT} if it is slow."
+                    f"which process hangs, or has ended, and start the run again, with a larger {WAIT} if it is slow."
                 )
             time.sleep(min(waited / 20, POLL) if waited > SOON else 0)
 

@@ -17,7 +17,7 @@ def settings(environment: Mapping[str, str] = os.environ, root: Path = Path("/")
     """Values by name, with the place behind those that no variable sets; a file's value holds where no variable does.
 
     Files: `ucx.conf` of the home folder, of /etc/ucx and of UCX_CONFIG_DIR, Open MPI's `mca-params.conf`, NCCL's
-    `nccl.conf`. Where `ucx_info` is installed, what it finds set beyond these is told, too (`ucx_info -caf`).
+    `nccl.conf`. Where `ucx_info` is installed, further settings that it finds are reported, too (`ucx_info -caf`).
     """
     found = {key: value for key, value in sorted(environment.items()) if key.startswith(NAMES)}
     for path, prefix in _files(environment, root):
@@ -60,11 +60,11 @@ def _of_ucx(environment: Mapping[str, str]) -> dict[str, str]:
         return {}
     bare = {key: value for key, value in environment.items() if not key.startswith("UCX_")}
     nowhere = {**bare, "UCX_CONFIG_DIR": "/nowhere", "HOME": "/nowhere"}
-    here, usual = (_told(tool, one) for one in (environment, nowhere))
+    here, usual = (_reported(tool, one) for one in (environment, nowhere))
     return {key: value for key, value in here.items() if usual.get(key) != value}
 
 
-def _told(tool: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _reported(tool: str, environment: Mapping[str, str]) -> dict[str, str]:
     try:
         done = subprocess.run(
             [tool, "-caf"], capture_output=True, text=True, timeout=SECONDS, env=dict(environment), check=False

@@ -1,4 +1,6 @@
-"""The processes that a launcher started, as `peergrid machine` tells of them: where they run, and what joins them."""
+"""The processes that a launcher started, as `peergrid machine` describes them: where they run, and what connects
+them.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +88,8 @@ def text(found: Survey) -> str:
     lines += ["", "What joins them", f"  {found.mpi} through mpi4py {found.mpi4py}, threads: {found.threads}"]
     lines += ["  GPU memory is given to MPI by --route mpi-direct alone, after a test message"]
     lines += [f"  NCCL {found.ranks[0].nccl}", *(f"  {edge}" for edge in found.edges)]
-    told = sorted({f"{key}={value}" for rank in found.ranks for key, value in rank.settings.items()})
-    lines += ["", "Settings of MPI, NCCL and CUDA in force", *(f"  {line}" for line in told)] if told else []
+    settings = sorted({f"{key}={value}" for rank in found.ranks for key, value in rank.settings.items()})
+    lines += ["", "Settings of MPI, NCCL and CUDA in force", *(f"  {line}" for line in settings)] if settings else []
     lines += ["", "Warnings", *(f"  {line}" for line in found.warnings)] if found.warnings else []
     return "\n".join(lines) + "\n"
 
@@ -138,13 +140,13 @@ def warnings_of(facts: Sequence[RankFacts]) -> Iterator[str]:
 
 def _sockets(facts: Sequence[RankFacts]) -> Iterator[str]:
     """A sentence where NCCL joins hosts by sockets, by request or for want of anything else."""
-    told = {f"{key}={rank.settings[key].split()[0]}" for rank in facts for key in SOCKETS if rank.settings.get(key)}
-    asked = sorted(one for one in told if one.lower() in ("nccl_net=socket", "nccl_ib_disable=1"))
+    selected = {f"{key}={rank.settings[key].split()[0]}" for rank in facts for key in SOCKETS if rank.settings.get(key)}
+    sockets = sorted(one for one in selected if one.lower() in ("nccl_net=socket", "nccl_ib_disable=1"))
     hosts = {rank.host: rank for rank in facts if rank.gpus}
     plugged = any(key.startswith("NCCL_NET_PLUGIN") for rank in facts for key in rank.settings)
     without = [name for name, rank in hosts.items() if not rank.adapters]
-    if asked:
-        yield f"NCCL is told to use sockets ({', '.join(asked)}), which are slow between hosts with a faster network."
+    if sockets:
+        yield f"NCCL is set to use sockets ({', '.join(sockets)}), which are slow between hosts with a faster network."
     elif len(hosts) > 1 and without and not plugged:
         yield (
             f"NCCL falls back to sockets: {ADAPTERS} shows no InfiniBand or RoCE adapter on {', '.join(without)}; see "

@@ -1,4 +1,4 @@
-"""The instructions of a step where updates are not those of the interior, told from the problem alone."""
+"""The instructions of a step where updates are not those of the interior, derived from the problem alone."""
 
 from __future__ import annotations
 

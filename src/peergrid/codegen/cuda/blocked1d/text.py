@@ -206,7 +206,7 @@ class Text1D:
 
 
 def _called(update: Update, stage: int, number: int) -> str:
-    """The name of an update's struct: the user's, told from others of that name."""
+    """The name of an update's struct: the user's, made different from others of that name."""
     return f"{letters(update.name)}_{stage}_{number}"
 
 

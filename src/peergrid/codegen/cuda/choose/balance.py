@@ -1,8 +1,8 @@
-"""Slabs along axis 0 that take GPUs equally long: what each row costs, told from the problem alone.
+"""Slabs along axis 0 that take GPUs equally long: the cost of each row, derived from the problem alone.
 
-Most cells belong to plain tiles; those that a confined update reaches, or an edge of the grid, to dearer ones. So the
-devices at the ends of a grid with absorbers get fewer rows than those in between. As in all of `choose`, no device is
-asked: every machine makes the same schedule, by the costs of an H200.
+Most cells belong to plain tiles; those that a confined update reaches, or an edge of the grid, to boundary tiles and
+strips, which cost more. So the devices at the ends of a grid with absorbers get fewer rows than those in between. As in
+all of `choose`, no device is asked: every machine makes the same schedule, by the costs of an H200.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def balanced(
 def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
     """The cost of a pass of `steps` steps for each row, in cells of plain tiles.
 
-    edge: how many of them any other cell costs (see `dear_cell`).
+    edge: how many of them any other cell costs (see `cell_cost`).
     """
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
-    dear = np.zeros(rows, np.int64)
-    boxes = [inside for box in _dear(problem, steps) if not (inside := box & problem.grid.box).empty]
+    costly = np.zeros(rows, np.int64)
+    boxes = [inside for box in _costly(problem, steps) if not (inside := box & problem.grid.box).empty]
     for box in boxes:
-        dear[box.lo[0] : box.hi[0]] += box.size // box.shape[0]
-    times = edge or (dear_cell(problem, boxes, steps) if boxes else 1)
-    return across + (times - 1) * np.minimum(dear, across)
+        costly[box.lo[0] : box.hi[0]] += box.size // box.shape[0]
+    times = edge or (cell_cost(problem, boxes, steps) if boxes else 1)
+    return across + (times - 1) * np.minimum(costly, across)
 
 
-def dear_cell(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
+def cell_cost(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
     """The cost of a cell of some boxes that no plain tile advances, in cells of plain tiles.
 
     A pass over plain tiles takes what memory moves, however many steps it makes; one over others takes the instructions
@@ -71,7 +71,7 @@ def dear_cell(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
     return max(1, round(steps * spent / moved))
 
 
-def _dear(problem: Problem, steps: int) -> tuple[Box, ...]:
+def _costly(problem: Problem, steps: int) -> tuple[Box, ...]:
     """The cells that no plain tile advances, but for those around sources: slabs stay while these are moved."""
     if problem.grid.ndim == 3:
         return problem.grid.box - core(problem, steps)[0]

@@ -28,9 +28,10 @@ def fitted(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
 
 
 def _bounded(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
-    """The kernel told how many blocks of plain tiles a multiprocessor works on, as far as they count.
+    """The kernel with the number of blocks of interior tiles that a multiprocessor works on, as a hint for the
+    compiler.
 
-    Told nothing, compilers for these GPUs leave registers for more than there is shared memory for, and spill.
+    Without it, compilers for these GPUs leave registers for more than there is shared memory for, and spill.
     """
     blocks = max(1, _resident(kernel, gpu) // kernel.shape.warps)
     return replace(kernel, shape=replace(kernel.shape, blocks=blocks))

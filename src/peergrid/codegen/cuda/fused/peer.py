@@ -1,4 +1,5 @@
-"""One pass on one device whose boundary tiles deal with the neighbours themselves: await, compute, store across, tell.
+"""One pass on one device whose boundary tiles deal with the neighbours themselves: await, compute, store across,
+signal.
 
 Boundary tiles come first in block order, so that they wait and deliver while the other tiles compute. As in
 `blocked2d.pass_kernel` a pass is two launches, of plain and of edge tiles, which may run at the same time; each kernel

@@ -37,14 +37,14 @@ PASSES = np.dtype(
         ("before", "<i8"),
     ]
 )
-"""The tiles of a device (tables of REGION), how many passes; the address of the counter where its blocks meet, and how
-often they have met there before."""
+"""The tiles of a device (tables of REGION), how many passes; the address of the counter of its blocks' barrier, and how
+often they have arrived there before."""
 
 ALONE = 29, 40  # share of the shared memory that a block can have: so that it has a multiprocessor to itself
 
 Tables = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
-HEAD = 32  # bytes of shared memory for a word that tells the block to stop; its first tiles follow
+HEAD = 32  # bytes of shared memory for a word by which the block stops; its first tiles follow
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}{bound})

@@ -56,7 +56,9 @@ class Devices:
         return len(self.ordinals)
 
     def context(self, device: int) -> int:
-        """The context of a device; for another process's, which is alike, that of the first here: it tells of room."""
+        """The context of a device; for a device of another process, which is of the same kind, that of the first
+        here.
+        """
         return self._context_of.get(self.ordinals[device], self._context_of[self.ordinals[self.mine[0]]])
 
     def on(self, device: int) -> CudaDriver:

@@ -18,7 +18,7 @@ class Line:
     sent a queue says by its word how many it has put into buffers, and the carrier how many have left them; of those
     that are received a queue says how many it has taken, and the carrier how many have arrived.
 
-    first: the number of the first message, of which both words tell already; count: of messages.
+    first: the number of the first message, which both words have already counted; count: of messages.
     """
 
     tag: int

@@ -102,7 +102,7 @@ class _Row:
         return [Queue(device, *kinds.get(launch.program.entry, ("strips", 0))) for launch in self.cut[device]]
 
     def write(self, commands: CommandWriter, device: int, number: int, part: Compute) -> None:
-        """One pass of one device; its kernels meet before the next, beside which its norms are summed up."""
+        """One pass of one device; its kernels all end before the next, beside which its norms are summed up."""
         queues, plain = self.queues(device), self.cut[device][0].program
         strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
         operation, slots = self.chain.awaits(device, number), (part.source, part.target)

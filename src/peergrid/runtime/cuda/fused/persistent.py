@@ -1,7 +1,7 @@
 """The `persistent` strategy fused: one cooperative kernel on each device makes the passes of many iterations.
 
-No host works between passes: blocks of a device meet in its memory, devices await each other's boundary tiles (see
-`codegen.cuda.fused.persistent`). What `schedule.passes.fused` made of the schedule happens inside the kernels.
+No host works between passes: blocks of a device use a barrier in its memory, devices await each other's boundary tiles
+(see `codegen.cuda.fused.persistent`). What `schedule.passes.fused` made of the schedule happens inside the kernels.
 """
 
 from __future__ import annotations

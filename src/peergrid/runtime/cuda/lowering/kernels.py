@@ -150,7 +150,7 @@ class Kernels:
         return found, UNFIT if found is None else ""
 
     def needed(self, schedule: Schedule) -> Needed:
-        """The texts of all that will be launched, as far as the layout tells."""
+        """The texts of all that will be launched, as far as the layout determines them."""
         return together([*(plan.needed() for plan in self.used(schedule)), self._reducing(schedule), UTILITY])
 
     def queued(self, schedule: Schedule) -> Needed:

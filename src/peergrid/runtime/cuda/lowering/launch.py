@@ -21,7 +21,7 @@ class KernelLaunch:
     follows it, behind which comes, if there are any, one of `norms`: that of the slot which the pass writes.
 
     rows: rows of blocks; concurrent: whether it may run at the same time as the next launch of the pass; waits:
-    whether, then, it waits for the launch before; cooperative: whether its blocks meet at barriers; before, after:
+    whether, then, it waits for the launch before; cooperative: whether its blocks use common barriers; before, after:
     where it finds and leaves the state, if not in the slots of the pass; later: steps of the pass before it.
     """
 

@@ -1,4 +1,4 @@
-"""Messages as commands: halos packed into memory for them and out of it; words tell queues and carrier of each other.
+"""Messages as commands: halos packed into memory for them and out of it; words signal between queues and the carrier.
 
 Nobody waits for a queue: it writes into a word how many messages it has packed, or taken, and awaits in another how
 many have left, or arrived. So a queue goes on as soon as its message is here, and the carrier is all that polls.
@@ -75,7 +75,7 @@ class Messages:
                         line.tag,
                         f"'{describe(op)}' waited too long: message {done + 1} of "
                         f"{line.count} {'to' if line.sends else 'from'} rank {line.peer} is still on its way; "
-                        "that rank stands still, or is gone.",
+                        "that rank does not advance, or has ended.",
                     )
                 )
         return min(behind)[2] if behind else ""

@@ -42,7 +42,9 @@ class Texts(Protocol):
     """What is compiled, and what for."""
 
     def needed(self) -> Needed:
-        """The texts of all that will be launched, as far as boxes tell: what devices have room for moves tiles."""
+        """The texts of all that will be launched, as far as boxes determine them: the memory of a device changes the
+        tiles.
+        """
 
     def served(self) -> Served:
         """Which kernel serves which cells."""

@@ -74,7 +74,7 @@ class TiledPlan(KernelPlan):
                 yield from ((device, one) for one in self.kernel.launches(box, 1, self.setting.recorded[device]))
 
     def _expected(self) -> Iterator[tuple[int, Remainder]]:
-        """The parts of the remainder as far as boxes tell."""
+        """The parts of the remainder as far as boxes determine them."""
         recorded = self.setting.recorded
         for device, boxes in self.works if self.kernel.leaves_remainder else ():
             left = chain.from_iterable(self.kernel.remainder(box, 1, recorded[device]) for box in boxes)

@@ -104,12 +104,12 @@ def _check(layout: Layout, field: str) -> None:
             f"({', '.join(problem.state)}), got '{field}' of a {problem.grid.ndim}D grid."
         )
     if layout.partition.parts[1] != 1:
-        raise UsageError(f"The norm of every step asks for a split along rows alone, got {layout.partition.parts}.")
+        raise UsageError(f"The norm of every step needs a split along rows only, got {layout.partition.parts}.")
     for device in range(layout.devices):
         first = layout.partition.owned(device).lo[0]
         if first % NORM_ROWS:
             raise UsageError(
-                f"The norm of every step asks for devices whose rows begin at multiples of {NORM_ROWS}; "
+                f"The norm of every step needs devices whose rows begin at multiples of {NORM_ROWS}; "
                 f"device {device} begins at row {first}: use a multiple of "
                 f"{NORM_ROWS * layout.devices} rows, or fewer devices."
             )

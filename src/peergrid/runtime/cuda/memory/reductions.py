@@ -66,9 +66,7 @@ class ReductionMemory:
 def reduction_bytes(layout: Layout, total_steps: int) -> list[int]:
     """Bytes of device memory that the records need on each device. Raises UsageError for other splits than slabs."""
     if layout.problem.reductions and any(parts > 1 for parts in layout.partition.parts[1:]):
-        raise UsageError(
-            f"On GPUs reductions ask for a split along the first axis alone, got {layout.partition.parts}."
-        )
+        raise UsageError(f"On GPUs reductions need a split along the first axis only, got {layout.partition.parts}.")
     return [
         sum(_bytes(layout, one, device, total_steps) for one in layout.problem.reductions)
         for device in range(layout.devices)

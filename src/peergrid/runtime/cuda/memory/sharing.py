@@ -10,7 +10,7 @@ from peergrid.schedule import Layout
 
 APART = 2 << 20  # bytes in whose multiples the driver exports memory: what is smaller would bring its neighbours along
 Name = TypeVar("Name", bound=Hashable)
-"""What tells the allocations of a device from each other."""
+"""The identification of an allocation among those of a device."""
 
 
 class Sharing:

@@ -24,7 +24,7 @@ from peergrid.schedule.ops import Event, Flag, Queue, hosts_of, queues_of
 
 AHEAD_CALLS = 256  # calls per device that a host may be ahead, twice: fewer than the driver takes before it blocks
 MOST_AHEAD = 64
-LONGER = 1.3  # times as long as a kernel a host waits: who waits closest to the cause tells most
+LONGER = 1.3  # times as long as a kernel a host waits: the wait closest to the cause is reported
 SLEEP = 20  # microseconds between two looks at whether the devices have come closer: there is work left for them
 
 

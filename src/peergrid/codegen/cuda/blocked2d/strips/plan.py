@@ -1,7 +1,7 @@
 """Several time steps of a 2D problem in one pass over memory: the tiles of a strip along one of the grid's sides.
 
 As in `blocked2d.stream` one warp streams down the rows of a strip and holds the rows of every step in registers; where
-the interior has one update for a cell, a strip has a few, told apart by the distance from the side (see `region`): rows
+the interior has one update for a cell, a strip has a few, selected by the distance from the side (see `region`): rows
 of a strip along axis 0 branch together, columns of a strip along axis 1 select. All strips are in one kernel (see
 `kernel`); `variant` of a tile says whose it is.
 """
@@ -47,7 +47,7 @@ class StripPlan2D(StreamPlan2D):
 def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> Levels:
     """The nodes of a strip: as `blocked.levels`, with several updates to a stage.
 
-    Which of these applies is told cell by cell, so every version keeps what any of them reads, and the row that a cell
+    One of these is selected cell by cell, so every version keeps what any of them reads, and the row that a cell
     which none of them changes is carried over from.
 
     norm: a field whose rows before each step are kept until its row after the step is known.
