@@ -19,6 +19,18 @@ def megacells(per_second: float) -> str:
     return f"{rate:,.0f} Mcells/s" if rate >= 10 else f"{rate:.2g} Mcells/s"
 
 
+def duration(seconds: float) -> str:
+    """A time as people read it, such as '3.2 ms', '17.7 s', '3 min 20 s' or '5 h 12 min'."""
+    if seconds < 1:
+        return f"{seconds * 1e6:.3g} µs" if seconds < 9.995e-4 else f"{seconds * 1e3:.3g} ms"
+    if seconds < 99.95:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
 class Reporter:
     """Shows steps done, Mcells/s and the time left; first: the step from which the run continues; noun: the word for
     steps.
@@ -40,7 +52,11 @@ class Reporter:
         elif not self._quiet and now - self._said >= LINE_EVERY:
             self._said = now
             left = (now - self._started) / max(step - self._first, 1) * (self._total - step)
-            print(f"{self._noun} {step} of {self._total}, {rate}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(
+                f"{self._noun} {step} of {self._total}, {rate}, {duration(max(1, round(left)))} left",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def __enter__(self) -> Self:
         if self._bar is not None:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_problems import PLANE, SPACE, line
+from stream_problems import PLANE, SPACE, Maker, line
 
+from peergrid.codegen.cpu import work
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
+from peergrid.codegen.cpu.rows import RowCode, copy_code
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
@@ -20,7 +22,7 @@ from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import DeviceMemory, allocate, fill, owned_receivers
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem, maximum, minimum, stencil
+from peergrid.stencil import Problem, Receiver, maximum, minimum, stencil
 
 STEP = 1  # of the first step: signals and receivers do not start at 0
 BOUNDARIES: tuple[Boundary, ...] = ("fixed", "periodic", "reflecting")
@@ -96,6 +98,29 @@ def test_planes(name: str, compiled: Path, data: st.DataObject) -> None:
     planner = in_tiles(problem, data.draw(st.sampled_from([1, 3, 8, 100])), data.draw(st.booleans()))
     kernel = CpuKernel(problem, compiled, planner)
     check(problem, kernel, split, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 2)))
+
+
+@pytest.mark.parametrize("make", [line, PLANE["yee"], SPACE["cube"]])
+def test_many_receivers_are_recorded_by_few_row_functions(
+    make: Maker, compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several of a cell, in any order; the tables are made of arrays, so that a million take seconds."""
+    ndim = next(n for n in (1, 2, 3) if make in ({line}, set(PLANE.values()), set(SPACE.values()))[n - 1])
+    one = make((12, 10, 9)[:ndim], ("fixed",) * ndim, "float32")
+    asked: list[str] = []
+
+    def counted(problem: Problem, field: str) -> RowCode:
+        asked.append(field)
+        return copy_code(problem, field)
+
+    monkeypatch.setattr(work, "copy_code", counted)
+    cells = np.random.default_rng(1).integers(0, one.grid.shape, (400, one.grid.ndim))
+    whole = [name for name in one.state if one.fields[name].box == one.grid.box]
+    fields = [whole[k % len(whole)] for k in range(len(cells))]
+    found = zip(fields, map(tuple, cells.tolist()), strict=True)
+    problem = Problem.of(one.stages, [Receiver(f"r{k}", *rest) for k, rest in enumerate(found)])
+    check(problem, CpuKernel(problem, compiled, in_tiles(problem, 8)), (2,) + (1,) * (one.grid.ndim - 1), 3)
+    assert len(asked) < 400
 
 
 @settings(max_examples=40)

@@ -32,6 +32,13 @@ def test_intersection_difference_and_cover_are_those_of_sets(one: Box, two: Box)
 
 
 @given(boxes(3), boxes(3))
+def test_a_box_holds_those_of_many_indices_that_are_in_it(one: Box, two: Box) -> None:
+    indices = list(two.cells())
+    found = one.holds(np.array(indices, dtype=np.int64).reshape(-1, 3))
+    assert found.tolist() == [index in one for index in indices]
+
+
+@given(boxes(3), boxes(3))
 def test_the_hull_is_the_smallest_box_around_both(one: Box, two: Box) -> None:
     both = cells(one, two)
     hull = one.hull(two)

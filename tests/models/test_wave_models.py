@@ -151,9 +151,9 @@ def test_waves_of_any_length_are_warned_of_or_not() -> None:
 
 
 def test_a_survey_is_checked_without_the_places_of_all_receivers() -> None:
-    array = "[[receiver_array]]\nfirst = [30.0, 20.0]\nlast = [90.0, 20.0]\ncount = 2000000000\n"
+    array = "[[receiver_array]]\nfirst = [30.0, 20.0]\nlast = [3e8, 20.0]\ncount = 2000000000\n"
     survey = '[survey]\nkind = "common_offset"\ntraces = 2\nstep = [1.0, 0.0]\n'
-    described = model(f"[medium]\nvelocity = 1500.0\n{array}{survey}")
+    described = model(f"[medium]\nvelocity = 1500.0\n{array}{survey}", {**PLANE, "size": [4e8, 150.0]})
     assert described.memory(computing=True, writing=False).records > 1 << 33
 
 
@@ -228,6 +228,10 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "layer": (
         "[medium]\nvelocity=1500\n[[layer]]\ntop=1.0\ndensity=2.0", PLANE, r"layer\[1\].density is expected beside",
+    ),
+    "dense": (
+        "[medium]\nvelocity=1500\n[[receiver_array]]\nfirst=[10.0, 71.0]\nlast=[170.0, 71.0]\ncount=2000", PLANE,
+        r"receiver_array\[2\].count is expected to be at most 100 receivers to a cell, 1,601 on 16 cells, got 2,000",
     ),
     "missing": ('[medium]\nvelocity={ file = "none.npy" }', PLANE, "medium.velocity is expected in 'none.npy'"),
     "ending": ('[medium]\nvelocity={ file = "v.mat" }', PLANE, "a file that ends in .npy, .h5"),

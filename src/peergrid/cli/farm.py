@@ -19,7 +19,7 @@ from peergrid.errors import CheckFailed, UsageError
 from peergrid.farm import Done, FarmFolder, Job, JobQueue, JobSlot, make_jobs, parse_slots, work
 from peergrid.farm.jobs import read_lines
 from peergrid.farm.work import LOOK_EVERY, adopted
-from peergrid.progress import LINE_EVERY
+from peergrid.progress import LINE_EVERY, duration
 
 COMMAND = "command after --"
 INTERRUPTED = 130
@@ -159,7 +159,8 @@ class Progress:
         words = [f"{self._before + queue.done} of {self._jobs} jobs done", f"{queue.busy} running"]
         words += [f"{len(queue.failed)} failed"] * bool(queue.failed)
         if rate:
-            words.append(f"{rate:.3g} jobs/s, {(len(queue.waiting) + queue.busy) / rate:.0f} s left")
+            left = round((len(queue.waiting) + queue.busy) / rate)
+            words.append(f"{rate:.3g} jobs/s, {duration(max(1, left))} left")
         return ", ".join(words) + ("; stopping when the running jobs have ended" if queue.draining else "")
 
 

@@ -20,7 +20,7 @@ from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel, PicturedBuilt, read
 from peergrid.models.survey import shifts, surveyed
 from peergrid.placement import Placement
-from peergrid.progress import megacells
+from peergrid.progress import duration, megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -215,11 +215,11 @@ def _text(found: Plan) -> str:
         "strategy": f"{found.strategy}, depth {found.depth}",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one device; "
         f"at most {gibibytes(found.host_memory)} of host memory for the whole run",
-        "time": f"about {found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
+        "time": f"about {duration(found.seconds)} at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
     if found.snapshots:
         rows["files"] = f"at most {gibibytes(found.snapshots)} of snapshots"
     if found.predicted:
-        ways = (f"{name} {seconds * 1e6:.3g} µs a step" for name, seconds in list(found.predicted.items())[:SHOWN])
+        ways = (f"{name} {duration(seconds)} a step" for name, seconds in list(found.predicted.items())[:SHOWN])
         rows["predicted"] = ", ".join(ways)
     return "\n".join(f"{key:<10}{value}" for key, value in rows.items())

@@ -25,7 +25,7 @@ from peergrid.predict.scaling import (
     is_chain,
     scaling,
 )
-from peergrid.progress import megacells
+from peergrid.progress import duration, megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options
 from peergrid.schedule.exchange import ORDERS
@@ -204,7 +204,7 @@ def text(found: Prediction) -> str:
         "machine": f"{found.machine}, {found.devices}{'' if found.measured else ' (from data sheets, not measured)'}",
         "fits": f"{'yes' if found.fits else 'no'}; the run needs at least {found.gpus_needed} of these GPUs",
         "memory": f"{gibibytes(found.memory)}, at most {gibibytes(max(found.memory_per_device))} on one GPU",
-        "time": f"{found.seconds:.3g} s at {megacells(found.gcells_per_s * 1e9)}, predicted",
+        "time": f"{duration(found.seconds)} at {megacells(found.gcells_per_s * 1e9)}, predicted",
         "choice": found.why,
     }
     lines = [f"{key:<10}{value}" for key, value in rows.items()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from peergrid.cli.stop import StopRequest
 from peergrid.models import BuiltModel
-from peergrid.progress import megacells
+from peergrid.progress import duration, megacells
 from peergrid.runtime.cpu.bandwidth import copy_bandwidth
 from peergrid.runtime.devices import Devices, cores
 from peergrid.runtime.fit import free_memory
@@ -125,14 +125,14 @@ def text(found: Summary) -> str:
     ended = f", ended by {found.interrupted_by}" if found.interrupted_by else ""
     predicted = (
         ""
-        if found.prediction_error is None
-        else f", {found.predicted_seconds:.3g} s predicted from figures of '{found.predicted_by}'"
+        if found.predicted_seconds is None
+        else f", {duration(found.predicted_seconds)} predicted from figures of '{found.predicted_by}'"
     )
     roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the memory roofline"
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",
-        f"{found.seconds:.3g} s, {megacells(found.gcells_per_s * 1e9)}{roof}{predicted}",
+        f"{duration(found.seconds)}, {megacells(found.gcells_per_s * 1e9)}{roof}{predicted}",
         f"sha256 {found.sha256}",
         *found.outputs,
     ]

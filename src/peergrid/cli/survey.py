@@ -12,7 +12,7 @@ from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.share import Share
 from peergrid.jobs.survey import Shot, SurveyJob, survey_of
 from peergrid.models.survey import SurveyedModel
-from peergrid.progress import Reporter, megacells
+from peergrid.progress import Reporter, duration, megacells
 from peergrid.runtime.ranks.launcher import apart
 from peergrid.runtime.ranks.ranks import Ranks
 
@@ -92,7 +92,9 @@ def run_survey(
 def text(found: SurveySummary) -> str:
     """The figures as text."""
     ended = f", ended by {found.interrupted_by}; continue with '--resume'" if found.interrupted_by else ""
-    made = f"{found.seconds:.3g} s, {found.seconds_per_trace:.3g} s a trace, {megacells(found.gcells_per_s * 1e9)}"
+    made = (
+        f"{duration(found.seconds)}, {duration(found.seconds_per_trace)} a trace, {megacells(found.gcells_per_s * 1e9)}"
+    )
     how = f"{found.devices_per_trace} of {found.devices} ({found.strategy}, depth {found.depth})"
     none = found.resumed_from == found.traces
     lines = [
@@ -111,7 +113,7 @@ def _shared(survey: SurveyJob, left: int, ranks: Ranks | None) -> tuple[str, ...
         return (f"{ranks.comm.size} ranks share {left} traces; each runs its traces on {devices}.",)
     if devices.count == 1 or not left:
         return ()
-    predicted = "" if share.seconds is None else f", predicted to take {share.seconds:.3g} s"
+    predicted = "" if share.seconds is None else f", predicted to take {duration(share.seconds)}"
     return (f"Each trace runs on {_devices(share)} of {devices}, {share.at_once} at a time{predicted}.",)
 
 

@@ -8,6 +8,9 @@ from itertools import product
 from math import prod
 from operator import lt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from peergrid.errors import UsageError
 
 Index = tuple[int, ...]
@@ -59,6 +62,11 @@ class Box:
 
     def __contains__(self, index: object) -> bool:
         return isinstance(index, tuple) and all(a <= i < b for a, i, b in zip(self.lo, index, self.hi, strict=True))
+
+    def holds(self, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """True for each of many indices that lies in the box; indices: shape (indices, axes)."""
+        inside: NDArray[np.bool_] = np.asarray(np.all((indices >= self.lo) & (indices < self.hi), axis=1))
+        return inside
 
     def overlaps(self, other: Box) -> bool:
         """True if the boxes share a cell."""

@@ -84,8 +84,8 @@ def rotating(layout: Layout, norm: str | None = None) -> Mapping[str, str]:
 
 def owned_receivers(layout: Layout, device: int) -> tuple[int, ...]:
     """The receivers whose cell a device owns, as indices into the problem's receivers."""
-    owned = layout.partition.owned(device)
-    return tuple(i for i, receiver in enumerate(layout.problem.receivers) if receiver.cell in owned)
+    inside = layout.partition.owned(device).holds(layout.problem.receiver_cells)
+    return tuple(np.flatnonzero(inside).tolist())
 
 
 def fill(layout: Layout, memory: DeviceMemory, name: str, values: FirstValues, slot: int = 0) -> None:

@@ -9,6 +9,9 @@ from itertools import chain, combinations
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal, Table
 from peergrid.stencil.confine import answerable, check_reads, confined, whole
@@ -204,6 +207,20 @@ class Problem:
     def travelling(self) -> bool:
         """True if some signal differs from cell to cell."""
         return any(signal.slopes for signal in self.signals.values())
+
+    @cached_property
+    def receiver_cells(self) -> NDArray[np.int64]:
+        """The cells of all receivers, shape (receivers, axes)."""
+        cells = [receiver.cell for receiver in self.receivers]
+        return np.array(cells, dtype=np.int64).reshape(len(cells), self.grid.ndim)
+
+    @cached_property
+    def receivers_of(self) -> Mapping[str, NDArray[np.int64]]:
+        """Of each recorded field the indices of its receivers, in order."""
+        found: dict[str, list[int]] = {}
+        for number, receiver in enumerate(self.receivers):
+            found.setdefault(receiver.field, []).append(number)
+        return {name: np.array(numbers, dtype=np.int64) for name, numbers in found.items()}
 
     @property
     def itemsize(self) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from peergrid.codegen.cpu.rows import RowCode, row_code
@@ -59,12 +60,12 @@ class Node:
     renamed: frozenset[str] = frozenset()
     rotated: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def in_place(self) -> Mapping[str, str]:
         """The fields whose old values are overwritten, each with the field of the new ones: most often itself."""
         return {name: name for name, home in self.after.items() if home == self.before[name]} | dict(self.rotated)
 
-    @property
+    @cached_property
     def written(self) -> frozenset[str]:
         """The fields that the stage writes to memory."""
         return frozenset(self.after) - self.renamed

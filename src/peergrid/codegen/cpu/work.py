@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
 from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, Sample, Write, copy_code, past_cache_code
@@ -18,6 +22,7 @@ from peergrid.stencil.lagged import kept_value
 from peergrid.stencil.remember import remembered
 
 Active = frozenset[str]
+Numbers = NDArray[np.int64]
 COSTLY = 24  # operations for a value from which on it is taken from the tile before: fewer are made anew sooner
 
 
@@ -47,6 +52,20 @@ class Piece:
     several: Form | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The receivers of a field in a tile, each recorded when a node is done with its row.
+
+    source: the storage of the values; numbers: of the receivers, as indices; cells: shape (receivers, axes).
+    """
+
+    code: RowCode
+    source: Storage
+    step: int
+    numbers: Numbers
+    cells: Numbers
+
+
 @dataclass(frozen=True)
 class Tile:
     """A part of the computed box along the axes across the stream, worked off on its own.
@@ -59,7 +78,7 @@ class Tile:
     problem: Problem
     plan: StreamPlan
     box: Box
-    recorded: tuple[int, ...]
+    recorded: Sequence[int] | Numbers
     left: frozenset[str] = frozenset()
     before: Box | None = None
     behind: Box | None = None
@@ -248,18 +267,26 @@ class Tile:
             box, lambda rows, first: self._copy(past_cache_code(self.problem, name, rows), first, home, target)
         )
 
-    def records(self, node: Node) -> Iterator[Piece]:
+    def records(self, node: Node) -> Iterator[Records]:
         """The receivers to be recorded when a node is done with their row."""
-        for number in self.recorded:
-            receiver = self.problem.receivers[number]
-            if receiver.cell in self.box and node.stage == self._last_writer(receiver.field):
-                cell = Box.cell(receiver.cell)
-                home = node.after.get(receiver.field, Storage("coefficient", receiver.field))
-                accesses = (
-                    Placement(Storage("traces"), place=(number, node.step)),
-                    self._at(home, cell, (0,) * cell.ndim),
-                )
-                yield Piece(cell, Form(copy_code(self.problem, receiver.field), accesses))
+        for name, numbers in self._heard.items():
+            if node.stage == self._last_writer(name):
+                home = node.after.get(name, Storage("coefficient", name))
+                source = Storage("target", name) if home.kind == "handover" else home  # their cells are in the tile
+                cells = self.problem.receiver_cells[numbers]
+                yield Records(copy_code(self.problem, name), source, node.step, numbers, cells)
+
+    @cached_property
+    def _heard(self) -> dict[str, Numbers]:
+        """Of each field the recorded receivers in the tile."""
+        found: dict[str, Numbers] = {}
+        inside = np.zeros(len(self.problem.receivers), dtype=bool)
+        inside[np.asarray(self.recorded, dtype=np.int64)] = True
+        inside &= self.box.holds(self.problem.receiver_cells)
+        for name, numbers in self.problem.receivers_of.items():
+            if len(numbers := numbers[inside[numbers]]):
+                found[name] = numbers
+        return found
 
     def _last_writer(self, name: str) -> int:
         """The last stage that writes a field; of a coefficient, the last stage."""

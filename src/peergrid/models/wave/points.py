@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import floor
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,18 @@ class Place:
 
 def place(cells: float) -> Place:
     """The position at a distance from node 0, in cells."""
-    node = floor(cells + NEAR)
-    off = cells - node
-    if abs(off) <= NEAR:
-        return Place(node, tuple(float(k == BEHIND) for k in range(2 * HALF)))
-    x = np.arange(2 * HALF) - BEHIND - off
+    return along_axis(np.array([cells]))[0]
+
+
+def along_axis(cells: Doubles) -> tuple[Place, ...]:
+    """The positions at some distances from node 0, in cells."""
+    nodes = np.floor(cells + NEAR)
+    off = (cells - nodes)[:, None]
+    k = np.arange(2 * HALF)
+    x = k - BEHIND - off
     window = np.i0(SHAPE * np.sqrt(np.maximum(0.0, 1 - (x / HALF) ** 2))) / np.i0(SHAPE)
-    return Place(node, tuple(float(w) for w in window * np.sinc(x)))
+    weights = np.where(abs(off) <= NEAR, k == BEHIND, window * np.sinc(x))
+    return tuple(map(Place, nodes.astype(int).tolist(), map(tuple, weights.tolist())))
 
 
 def rounded(points: Doubles) -> Doubles:
@@ -79,12 +84,11 @@ class Product:
     def layers(self, axis: int) -> tuple[tuple[Place, ...], ...]:
         """The positions along an axis in groups without common nodes: the first position at each node, the second…"""
         found: list[list[Place]] = []
-        for p in self.places[axis]:
-            layer = next((layer for layer in found if layer[-1].node < p.node), None)
-            if layer is None:
-                found.append([p])
-            else:
-                layer.append(p)
+        for _, there in groupby(self.places[axis], key=lambda p: p.node):
+            for number, p in enumerate(there):
+                if number == len(found):
+                    found.append([])
+                found[number].append(p)
         return tuple(map(tuple, found))
 
     def cells(self) -> Iterator[tuple[int, Index, Index]]:
@@ -115,7 +119,7 @@ def _split(points: Doubles, numbers: NDArray[np.int64]) -> Iterator[Product]:
     if (taken < 0).any() or len(numbers) > taken.size:
         yield from _parted(points, numbers, shape, where)
         return
-    yield Product(tuple(tuple(place(c) for c in line) for line in lines), taken)
+    yield Product(tuple(map(along_axis, lines)), taken)
 
 
 def _parted(

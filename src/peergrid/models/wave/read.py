@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import floor
 from typing import Any
 
 from peergrid.errors import UsageError
@@ -12,6 +13,7 @@ from peergrid.models.wave.medium import PARAMETERS
 from peergrid.models.wave.model import KINDS, WaveModel
 from peergrid.models.wave.propagator import SECOND
 
+DENSEST = 100  # receivers of an array on the length of a cell
 SLACK = 1e-6  # metres: positions are sums
 
 
@@ -40,8 +42,21 @@ def read(table: Mapping[str, Any]) -> WaveModel:
         raise UsageError("medium.tilt is expected to be a number or a file, but is missing; add it, or use a kind vti.")
     if model.equations != "acoustic" and model.grid.time_order == 4:
         raise UsageError(f"grid.{SECOND}")
+    _check_density(model)
     _check_survey(model)
     return model
+
+
+def _check_density(model: WaveModel) -> None:
+    """Check that receivers of an array are not so close that their traces hardly differ: each takes an update."""
+    for number, array in enumerate(model.receiver_arrays, start=1):
+        way = (abs(b - a) / h for a, b, h in zip(array.first, array.last, model.spacings, strict=True))
+        cells = max(1.0, *way)
+        if array.count > DENSEST * cells + 1:
+            raise UsageError(
+                f"receiver_array[{number}].count is expected to be at most {DENSEST} receivers to a cell, "
+                f"{floor(DENSEST * cells) + 1:,} on {cells:.3g} cells, got {array.count:,}; use fewer."
+            )
 
 
 def _check_survey(model: WaveModel) -> None:

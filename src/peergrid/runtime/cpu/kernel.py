@@ -56,11 +56,15 @@ class _Bound:
 
     memory: DeviceMemory
     traces: Array
+    recorded: tuple[int, ...]
     last: int
     tables: tuple[Table, ...]
     scratch: int
     at_once: int
     keep: tuple[object, ...]
+
+    def of(self, memory: DeviceMemory, traces: Array, recorded: tuple[int, ...]) -> bool:
+        return self.memory is memory and self.traces is traces and self.recorded is recorded
 
 
 class CpuKernel:
@@ -80,7 +84,7 @@ class CpuKernel:
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._functions: dict[str, Any] = {}
-        self._programs: dict[tuple[Box, int, tuple[int, ...]], DriverTables] = {}
+        self._programs: dict[tuple[Box, int, bytes], DriverTables] = {}
         self._bound: dict[tuple[object, ...], _Bound] = {}
         self._driver: Callable[..., None] | None = None
 
@@ -88,9 +92,9 @@ class CpuKernel:
         box, source, target, step, steps, traces, recorded = part
         if box.empty or steps < 1:
             return
-        key = (id(memory), box, source, target, steps, recorded)
+        key = (id(memory), box, source, target, steps, id(recorded))  # a million receivers take long to hash
         bound = self._bound.get(key)
-        if bound is None or bound.memory is not memory or bound.traces is not traces or step + steps > bound.last:
+        if bound is None or not bound.of(memory, traces, recorded) or step + steps > bound.last:
             bound = self._bind(key, memory, part)
         assert self._driver is not None
         moved = step * self.problem.itemsize
@@ -110,7 +114,7 @@ class CpuKernel:
         places = _Places(self.problem, chosen, memory, source, target, traces, last)
         storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
         tables = (functions, chosen.tiles, chosen.nodes, chosen.bands, chosen.works, chosen.operands, storages)
-        bound = _Bound(memory, traces, last, tables, chosen.scratch, chosen.at_once, (places, chosen))
+        bound = _Bound(memory, traces, recorded, last, tables, chosen.scratch, chosen.at_once, (places, chosen))
         with self._lock:
             if len(self._bound) >= KEPT:
                 self._bound.clear()
@@ -119,10 +123,12 @@ class CpuKernel:
 
     def _program(self, box: Box, steps: int, recorded: tuple[int, ...]) -> DriverTables:
         with self._lock:
-            key = (box, steps, tuple(n for n in recorded if self.problem.receivers[n].cell in box))
+            numbers = np.array(recorded, dtype=np.int64)
+            inside = numbers[box.holds(self.problem.receiver_cells[numbers])]
+            key = (box, steps, inside.tobytes())
             if key not in self._programs:
                 plan, parts = self._planner(box, steps)
-                self._programs[key] = program(self.problem, plan, parts, key[2], self.left)
+                self._programs[key] = program(self.problem, plan, parts, inside, self.left)
             return self._programs[key]
 
     def _ready(self, chosen: DriverTables) -> Table:
