@@ -208,7 +208,10 @@ class PeerRun:
         self.launches = [
             self.kernel.launches(slab.box, loaded[0].slots) for slab, loaded in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [self.kernel.counts(s.box, found) for s, found in zip(row.slabs, self.launches, strict=True)]
+        self.rims = [
+            self.kernel.links.counts(s.box, (launch.regions for launch in found))
+            for s, found in zip(row.slabs, self.launches, strict=True)
+        ]
         self.norms = [self._norms(n) for n in range(len(row.devices))] if made.norm else []
         self.graphs: list[Any] = []
         self.description = f"regs {self.loaded[0][0].registers} tiles {[len(k.regions) for k in self.launches[0]]}"
@@ -269,7 +272,7 @@ class PeerRun:
 
     def _pass(self, number: int, turn: int, given: dict[tuple[int, int], np.ndarray]) -> None:
         device, launches = self.row.devices[number], self.launches[number]
-        links = self.row.links(self.kernel.dtype, number, self.rims, turn)
+        links = self.row.links(self.kernel.links.dtype(), number, self.rims, turn)
         more = [self.norms[number][turn % 2]] if self.made.norm else []
         forked = len(launches) > 1
         if forked:
@@ -322,7 +325,9 @@ class PersistentRun:
             self.kernel.tables(s.box, k.device.multiprocessors * max(1, k.resident))
             for s, k in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [self.kernel.counts(s.box, *found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)]
+        self.rims = [
+            self.kernel.links.counts(s.box, found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)
+        ]
         self.given = [self._given(n) for n in range(len(row.devices))]
         plain, edge, _ = self.tables[0]
         self.description = (
@@ -337,7 +342,7 @@ class PersistentRun:
         turns["interior"], turns["boundary"] = (slab.device.upload(table) for table in (plain, edge))
         turns["interior_count"], turns["boundary_count"] = len(plain), len(edge)
         turns["arrived"] = self.row.arrived(number)
-        return [slab.arguments(0, 0), self.row.links(self.kernel.dtype, number, self.rims, 0), turns]
+        return [slab.arguments(0, 0), self.row.links(self.kernel.links.dtype(), number, self.rims, 0), turns]
 
     def _blocks(self, number: int) -> int:
         loaded, (plain, edge, _) = self.loaded[number], self.tables[number]

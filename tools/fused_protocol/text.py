@@ -26,7 +26,7 @@ TEMPLATE = re.compile(r"\b(?P<name>exchange_\w+|all_passes)<(?P<tiles>[^;]*?)>\(
 BRANCH = re.compile(
     r"if \(unit < p\.boundary_count\) \{(?P<boundary>.*?)\n        continue;\n      \}(?P<interior>.*)", re.DOTALL
 )
-TILE = re.compile(r"\b(\w+_tile)<")
+TILE = re.compile(r"\b(advance_\w+|\w+_tile)<")
 STORES = re.compile(r"slot\[target\]|\b(advance|finish)<|\.run\(")
 LOOP = "for (long long unit"
 FIRST_LOOP = "for (long long pass"
@@ -83,13 +83,13 @@ class KernelText:
 
     def _tile(self, called: str, tiles: str) -> str:
         """The text of the function that makes a tile, its stages in their place."""
-        if not called.endswith("_tile"):
-            text = _body(self.source[self.source.index(f"struct {tiles} {{") :], "advance")
-            found = TILE.search(text)
-            if found is None:
-                return text
-            called = found[1]
-        return _body(self.source, called).replace("tile.stages(", _body(self.source, "stage"))
+        if called.endswith("_tile"):
+            text = _body(self.source, called)
+        else:
+            text = _body(self.source[self.source.index(f"struct {tiles.partition('<')[0]} {{") :], "advance")
+        while (found := TILE.search(text)) is not None:
+            text = _body(self.source, found[1])
+        return text.replace("tile.stages(", _body(self.source, "stage")) if "tile.stages(" in text else text
 
 
 def _body(source: str, name: str) -> str:

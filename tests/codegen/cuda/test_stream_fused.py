@@ -78,10 +78,13 @@ class Row:
 
 def run_peers(row: Row, kernel: PeerKernel) -> None:
     launches = [kernel.launches(device.box, 4, device.recorded) for device in row.devices]
-    rims = [kernel.counts(device.box, found) for device, found in zip(row.devices, launches, strict=True)]
+    rims = [
+        kernel.links.counts(device.box, (one.regions for one in found))
+        for device, found in zip(row.devices, launches, strict=True)
+    ]
     for number in range(row.passes):
         for device, found in zip(row.devices, launches, strict=True):
-            links = row.links(kernel.dtype, device.number, rims, number)
+            links = row.links(kernel.links.dtype(), device.number, rims, number)
             for launch in found:
                 given = device.arguments(number % 2, number * row.steps)
                 given["regions"], given["receivers"] = launch.regions.ctypes.data, launch.receivers.ctypes.data
@@ -92,7 +95,7 @@ def run_peers(row: Row, kernel: PeerKernel) -> None:
 
 def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
     tables = [kernel.tables(device.box, 4, device.recorded) for device in row.devices]
-    rims = [kernel.counts(device.box, found[0], found[1]) for device, found in zip(row.devices, tables, strict=True)]
+    rims = [kernel.links.counts(device.box, found[:2]) for device, found in zip(row.devices, tables, strict=True)]
     given, arrived = [], np.zeros((row.count, 1), np.int64)
     for device, (plain, edge, receivers) in zip(row.devices, tables, strict=True):
         turns = np.zeros((), PASSES)
@@ -101,7 +104,7 @@ def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
         turns["interior_count"], turns["boundary_count"], turns["passes"] = len(plain), len(edge), row.passes
         arguments = device.arguments(0, 0)
         arguments["receivers"] = receivers.ctypes.data
-        given += [arguments, row.links(kernel.dtype, device.number, rims, 0), turns]
+        given += [arguments, row.links(kernel.links.dtype(), device.number, rims, 0), turns]
     start = compiled(kernel.program, ["Exchange", "Passes"], together=True)
     assert start(row.count, blocks, pointers(given)) is None
 
@@ -156,7 +159,7 @@ def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, 
     row.counters[0, 1] = told
     kernel = PeerKernel.of(PassKernel(problem, Shape(3, warps=2)))
     launches = kernel.launches(row.devices[0].box, 4)
-    links = row.links(kernel.dtype, 0, [(0, 5), (5, 0)], passed)
+    links = row.links(kernel.links.dtype(), 0, [(0, 5), (5, 0)], passed)
     given = row.devices[0].arguments(0, 0)
     for launch in launches:
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)

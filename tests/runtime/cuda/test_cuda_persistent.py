@@ -113,7 +113,7 @@ def test_bits_of_profiles(
     assert found == run(problem, (0,), None)[0]
     (text,) = (text for text in driver.texts if "persistent2d" in text)
     assert f"__launch_bounds__({32 * warps}" in text
-    assert ("InteriorTiles, Block>" in text) == (warps < 16)
+    assert ("InteriorTiles<Interior2D>, Block>" in text) == (warps < 16)
     assert not notes
 
 

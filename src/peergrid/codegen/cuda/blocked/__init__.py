@@ -1,6 +1,7 @@
-"""The geometry of time and of tiles, which passes of several steps share in 2D and 3D.
+"""The geometry of time and of tiles, and the text of kernels, which passes of several steps share.
 
 In the order of reading: `reach`, how far steps reach; `levels`, which row of which step is made when; `plain`, where
-one update serves all cells, and `tiles`, how these are cut. `prelude` and `program` are what a kernel starts with, and
-what it is to an executor; `tiled`, the protocol of kernels that cut boxes into tiles.
+one update serves all cells, and `tiles`, how these are cut. `prelude` and `updates` are what a text starts with, in 1D
+and 2D, with `confined`; `kernel` is a kernel of tiles of one kind, and `program` what that is to an executor; `tiled`,
+all kinds of tiles of a pass.
 """

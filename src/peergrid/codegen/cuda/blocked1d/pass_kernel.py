@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.kernel import program
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D, Tile1D
-from peergrid.codegen.cuda.blocked1d.text import BOUNDARY, INTERIOR, THREADS, Text1D
+from peergrid.codegen.cuda.blocked1d.text import Boundary1D, Interior1D
 from peergrid.codegen.cuda.blocked1d.tiles import tiles
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -33,13 +34,12 @@ class PassKernel1D(TiledKernel):
     @cached_property
     def plain(self) -> Program:
         """The kernel of interior tiles."""
-        warps = self.shape.warps
-        return Program(Text1D(self.tile).interior, INTERIOR, 32 * warps, 0, warps, whole=False)
+        return program(self.problem, Interior1D(self.tile).kernel)
 
     @cached_property
     def edge(self) -> Program:
         """The kernel of boundary tiles."""
-        return Program(Text1D(self.tile).boundary, BOUNDARY, THREADS, self.tile.shared_bytes, 1, whole=False)
+        return program(self.problem, Boundary1D(self.tile).kernel)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
         return tiles(self.tile, box, slots, recorded)

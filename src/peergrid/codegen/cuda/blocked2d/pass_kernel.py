@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
+from peergrid.codegen.cuda.blocked.kernel import program
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
@@ -21,7 +22,6 @@ from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
-from peergrid.codegen.cuda.blocked2d.kernel import program
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D

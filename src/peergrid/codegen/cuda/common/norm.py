@@ -21,9 +21,4 @@ NORMS = np.dtype(
 follow: 1 if t counts the steps of the run there, 0 if those of the pass."""
 
 
-def norm_reference(norm: str | None) -> str:
-    """The last parameters of a tile's function."""
-    return ", const Norms& norms" if norm else ""
-
-
 NORM_SUM_BYTES = NORM_LEAVES * 8

@@ -13,8 +13,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.strips.kernel import left
@@ -74,15 +72,6 @@ class PeerKernel(PassKernel):
         inside = ((strip, box & strip.box) for strip in self.strips if strip.axis == 0)
         tiles = sum(-(-part.shape[1] // strip.columns) for strip, part in inside if not part.empty)
         return min(slots // 2, tiles // (INSTEAD * WAVES))
-
-    def counts(self, box: Box, launches: Sequence[Launch]) -> tuple[int, int]:
-        """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
-        return self.links.counts(box, (launch.regions for launch in launches))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """`Exchange` for NumPy."""
-        return self.links.dtype()
 
 
 def _fields(made: PassKernel) -> dict[str, Any]:

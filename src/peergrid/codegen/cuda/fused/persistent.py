@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.kernel import Plan, unit
 from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
-from peergrid.codegen.cuda.blocked2d.kernel import Plan, unit
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
@@ -101,6 +101,7 @@ class PersistentKernel:
     @cached_property
     def program(self) -> Program:
         stream, steps = self.made.stream, self.made.shape.steps
+        inside = interior(stream) if self.plain else None
         kernel = KERNEL.format(
             threads=self.threads,
             bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
@@ -108,13 +109,11 @@ class PersistentKernel:
             warps=self.warps,
             head=HEAD,
             room=self._head,
-            interior="InteriorTiles" if self.plain else "NoTiles",
+            interior=inside.tiles if inside else "NoTiles",
         )
-        inside = interior(stream) if self.plain else None
         plans: tuple[Plan, ...] = (*inside.plans, self.block) if inside else (self.block,)
         templates = (*(inside.templates if inside else ()), "exchange2d.cuh", "block2d.cuh", "persistent2d.cuh")
-        kernels = (inside.tiles_text, kernel) if inside else (kernel,)
-        source = unit(self.made.problem, steps, None, templates, plans, *kernels, tables=self.links.source)
+        source = unit(self.made.problem, steps, None, templates, plans, kernel, tables=self.links.source)
         return Program(source, "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
@@ -138,15 +137,6 @@ class PersistentKernel:
         left = max(blocks - len(found.edge), -(-blocks // 4))
         return tiles(self.made.problem, self.made.shape.steps, box, cut, left * self.warps, recorded)
 
-    def counts(self, box: Box, plain: NDArray[Any], edge: NDArray[Any]) -> tuple[int, int]:
-        """The boundary tiles of a device, at the low and the high end of its box: what counters get in a pass."""
-        return self.links.counts(box, (plain, edge))
-
     def units(self, plain: Sized, edge: Sized) -> int:
         """The number of blocks that have work, at most."""
         return len(edge) + -(-len(plain) // self.warps)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """`Exchange` for NumPy."""
-        return self.links.dtype()

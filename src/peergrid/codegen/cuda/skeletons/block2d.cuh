@@ -12,8 +12,8 @@
 //   WRITES    what it writes: field, whether to the field's other array, whether it is final;
 //   BOXES     where its updates apply; update, the new values of a cell.
 #include "numbers.cuh"
-#include "bounds2d.cuh"
-#include "places2d.cuh"
+#include "bounds.cuh"
+#include "places.cuh"
 
 // A cell in shared memory, as an update sees it.
 template <class Tile> struct BlockCell {
@@ -150,7 +150,7 @@ template <class Given> struct Block2D {
     constexpr UpdateBox box = Stage::BOXES[UPDATE];
     const int row = begin_of<Stage, UPDATE, 0>(a), column = begin_of<Stage, UPDATE, 1>(a);
     return GRID_WRAPS[0] || GRID_WRAPS[1] ||
-           (ya < row + box.rows && ye > row && xa < column + box.columns && xe > column);
+           (ya < row + box.shape[0] && ye > row && xa < column + box.shape[1] && xe > column);
   }
   template <class Stage, int... K, int... UPDATE>
   __device__ __forceinline__ void advance(const bool* const near, int y, int x, Numbers<K...>, Numbers<UPDATE...>) const {

@@ -12,8 +12,8 @@
 //   BOXES      where its updates apply (see `UpdateBox`); update, the new values of a cell.
 
 #include "numbers.cuh"
-#include "bounds2d.cuh"
-#include "places2d.cuh"
+#include "bounds.cuh"
+#include "places.cuh"
 
 // The rows of a field: of step t the `rows` that begin at `start + t * stride`; where `first_rows` is not 0, those of
 // step 0, which were loaded, at `first`, and of step t at `start + (t - 1) * stride`.
@@ -175,10 +175,10 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
   // Whether the tile's columns reach those of an update, told once for a whole row.
   template <class Stage, int UPDATE> __device__ __forceinline__ bool near() const {
     constexpr UpdateBox box = Stage::BOXES[UPDATE];
-    if constexpr (GRID_WRAPS[1] || box.columns * 2 > GRID_SHAPE[1])
+    if constexpr (GRID_WRAPS[1] || box.shape[1] * 2 > GRID_SHAPE[1])
       return true;
     else
-      return x0 < begin_of<Stage, UPDATE, 1>(a) + box.columns && x0 + width > begin_of<Stage, UPDATE, 1>(a);
+      return x0 < begin_of<Stage, UPDATE, 1>(a) + box.shape[1] && x0 + width > begin_of<Stage, UPDATE, 1>(a);
   }
   template <class Stage, int... K, int... UPDATE>
   __device__ __forceinline__ void advance(const StageRow<Plan, Stage>& row, int y, int c, Numbers<K...>,
@@ -246,3 +246,17 @@ __device__ __forceinline__ void boundary2d_tile(const Arguments& a, const Region
   }
   pg_await<0>();  // rows loaded beyond the end must not arrive in what uses this memory next
 }
+
+template <class Plan>
+__device__ __forceinline__ void advance_boundary(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared) {
+  boundary2d_tile<Plan>(a, tile, source, target, step0, shared);
+}
+template <class Plan> struct BoundaryTiles {
+  static constexpr int THREADS = 32 * (Plan::STEPS + 1);
+  template <class... Norms>
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared, const Norms&... norms) {
+    advance_boundary<Plan>(a, tile, source, target, step0, shared, norms...);
+  }
+};

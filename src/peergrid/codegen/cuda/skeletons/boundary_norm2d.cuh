@@ -33,3 +33,9 @@ template <class Plan> struct BoundarySums {
     of_group = R(0);
   }
 };
+
+template <class Plan>
+__device__ __forceinline__ void advance_boundary(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared, const Norms& norms) {
+  boundary2d_tile<Plan>(a, tile, source, target, step0, shared, BoundarySums<Plan>{norms, {}});
+}

@@ -12,7 +12,7 @@
 //
 // Whoever waits looks at the fault log, stops when anybody else stopped or its timeout ends, and says there what it
 // waited for (see `utility.cuh`). All of this runs before and after the tile's own loop and costs it no register.
-#include "bounds2d.cuh"
+#include "bounds.cuh"
 #include "system_memory.cuh"
 
 constexpr unsigned LOOKS = 1 << 13;  // at a counter, between two at the fault log: that lies in host memory, and reading

@@ -86,8 +86,8 @@ __device__ __forceinline__ bool ending_turns(Tile& tile, const int end, Numbers<
 }
 
 template <class Plan>
-__device__ __forceinline__ void run_with_norms(const Arguments& a, const Region& region, int source, int target,
-                                               long long step0, unsigned char* shared, const Norms& norms) {
+__device__ __forceinline__ void advance_interior(const Arguments& a, const Region& region, int source, int target,
+                                                 long long step0, unsigned char* shared, const Norms& norms) {
   using Sums = BlockSums<Plan>;
   constexpr int first = Sums::first(), last = Sums::last();
   Stream2D<Plan, Interior<Plan>, Sums> tile(a, region, source, target, step0, shared, Sums{norms, {}});

@@ -12,3 +12,9 @@ template <class First, class... Others> struct Picked<0, First, Others...> {
   using Type = First;
 };
 template <int NUMBER, class... All> using Pick = typename Picked<NUMBER, All...>::Type;
+
+__device__ constexpr int max_of(int one) { return one; }
+template <class... Others> __device__ constexpr int max_of(int one, Others... others) {
+  const int most = max_of(others...);
+  return one > most ? one : most;
+}

@@ -311,3 +311,18 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
     for (; r < y1 + Plan::LAST_LAG; r += PERIOD) turns<-1>(UpTo<PERIOD>{});
   }
 };
+
+template <class Plan>
+__device__ __forceinline__ void advance_interior(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared) {
+  Stream2D<Plan>(a, tile, source, target, step0, shared).run();
+}
+template <class Plan> struct InteriorTiles {
+  static constexpr bool ANY = true;
+  static constexpr int WARP_BYTES = Plan::WARP_BYTES;
+  template <class... Norms>
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared, const Norms&... norms) {
+    advance_interior<Plan>(a, tile, source, target, step0, shared, norms...);
+  }
+};

@@ -5,7 +5,7 @@
 // A plan says, of each stage: CHOICES, its updates; BOUNDS[CHOICES], from where to where each applies along AXIS;
 // FIRST_CHOICE, their number among those of all stages; FIELD_OF[WRITTEN] and CARRIED[WRITTEN], of its results.
 
-#include "bounds2d.cuh"
+#include "bounds.cuh"
 
 template <class Plan> struct Strip {
   static constexpr int PACK = 1;
@@ -121,7 +121,27 @@ template <class Plan> struct Strip {
 };
 
 template <class Plan>
-__device__ __forceinline__ void run_strip(const Arguments& a, const Region& tile, int source, int target,
-                                          long long step0, unsigned char* shared) {
+__device__ __forceinline__ void advance_strip(const Arguments& a, const Region& tile, int source, int target,
+                                              long long step0, unsigned char* shared) {
   Stream2D<Plan, Strip<Plan>>(a, tile, source, target, step0, shared).run();
 }
+// Tiles of all strips, two along each axis at most, by a warp each; `variant` says which one's.
+template <class... Plans> struct StripTiles {
+  static constexpr int WARP_BYTES = (max_of(Plans::WARP_BYTES...) + 127) / 128 * 128;
+  static_assert(sizeof...(Plans) <= 4);
+
+  template <class... Norms>
+  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
+                                                 long long step0, unsigned char* shared, const Norms&... norms) {
+    switch (tile.variant) {
+      case 0: advance_in<0>(a, tile, source, target, step0, shared, norms...); break;
+      case 1: advance_in<1>(a, tile, source, target, step0, shared, norms...); break;
+      case 2: advance_in<2>(a, tile, source, target, step0, shared, norms...); break;
+      case 3: advance_in<3>(a, tile, source, target, step0, shared, norms...); break;
+    }
+  }
+  template <int NUMBER, class... Given>
+  __device__ __forceinline__ static void advance_in(const Arguments& a, const Region& tile, const Given&... given) {
+    if constexpr (NUMBER < sizeof...(Plans)) advance_strip<Pick<NUMBER, Plans...>>(a, tile, given...);
+  }
+};

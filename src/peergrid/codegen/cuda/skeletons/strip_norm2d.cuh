@@ -54,8 +54,8 @@ template <class Plan> struct StripSums {
 };
 
 template <class Plan>
-__device__ __forceinline__ void run_strip(const Arguments& a, const Region& region, int source, int target,
-                                          long long step0, unsigned char* shared, const Norms& norms) {
+__device__ __forceinline__ void advance_strip(const Arguments& a, const Region& region, int source, int target,
+                                              long long step0, unsigned char* shared, const Norms& norms) {
   Stream2D<Plan, Strip<Plan>, StripSums<Plan>> tile(a, region, source, target, step0, shared,
                                                     StripSums<Plan>{norms, 0, {}});
   tile.sums.begin(tile);

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import service
+from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait, hosts_of, queues_of
@@ -21,22 +22,28 @@ Ends = dict[tuple[int, int], list[int]]
 """The numbers of operations, pass by pass, by the device and the end of its slab."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chain:
-    """Kernels whose `Exchange` have a dtype.
+    """Kernels that exchange by the same tables.
 
-    boundary_tiles: how many at the low and at the high end of each box; notes: the address of a recorded run's list.
+    regions: the tables of each device's tiles; notes: the address of a recorded run's list.
     """
 
     execution: ExecutionContext
     schedule: Schedule
-    dtype: np.dtype[Any]
-    boundary_tiles: Sequence[tuple[int, int]]
+    tables: ExchangeTables
+    regions: Sequence[Sequence[NDArray[Any]]]
     notes: int = 0
+
+    @cached_property
+    def boundary_tiles(self) -> tuple[tuple[int, int], ...]:
+        """The number of tiles at the low and at the high end of each device's box: what neighbours count in a pass."""
+        owned = self.execution.layout.partition.owned
+        return tuple(self.tables.counts(owned(device), found) for device, found in enumerate(self.regions))
 
     def links(self, device: int, number: int, op: int) -> NDArray[Any]:
         """`Exchange` of a device in a pass, shape (1,), without the passes so far; op: what its own blocks wait at."""
-        execution, links = self.execution, np.zeros(1, self.dtype)
+        execution, links = self.execution, np.zeros(1, self.tables.dtype())
         links["timeout"], links["fault_log"] = execution.timeout_ns, execution.fault_log_address
         links["record"], links["op"] = service.REPORT * (device + 1), op
         if self.notes:

@@ -54,9 +54,9 @@ def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, no
     tiles, devices = tiles_on(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
-    boundary_tiles = [kernel.counts(box, found) for box, found in zip(boxes, cut, strict=True)]
     launches = {d: [tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in execution.devices.mine}
-    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles, notes)
+    regions = [[launch.regions for launch in found] for found in cut]
+    chain = Chain(execution, schedule, kernel.links, regions, notes)
     return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
 
 
@@ -85,7 +85,7 @@ class _Row:
 
     def _share(self, device: int, launch: Launch) -> float:
         box = self.execution.layout.partition.owned(device)
-        tiles = sum(self.kernel.counts(box, [launch]))
+        tiles = sum(self.kernel.links.counts(box, [launch.regions]))
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.tiles.resident(device, launch.program)
 

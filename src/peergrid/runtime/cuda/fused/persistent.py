@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel, Tables
 from peergrid.codegen.cuda.persistent_choice import resident
-from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.fused.chain import Chain, passed, passes
@@ -69,11 +68,6 @@ def lower_persistent(
     return Repeated(one.schedule, one.buffers, one.queues, one.reasons, one.increments, found.most, together)
 
 
-def _boxes(execution: ExecutionContext) -> list[Box]:
-    """The box that each device owns."""
-    return [execution.layout.partition.owned(device) for device in range(execution.layout.devices)]
-
-
 def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
     """The number of blocks that each device runs at once; those that share a GPU share its room.
 
@@ -92,17 +86,16 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
 def _row(
     execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int], notes: int
 ) -> _Row:
-    tiles, boxes = tiles_on(execution, kernel.made), _boxes(execution)
-    tables, launches = list[Tables](), dict[int, KernelLaunch]()
-    for device, box in enumerate(boxes):
+    tiles, tables, launches = tiles_on(execution, kernel.made), list[Tables](), dict[int, KernelLaunch]()
+    for device in range(execution.layout.devices):
+        box = execution.layout.partition.owned(device)
         plain, edge, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
         part = Launch(kernel.program, edge if len(edge) else plain, receivers)
         blocks = min(room[device], kernel.units(plain, edge))
         tables.append((plain, edge, receivers))
         if device in execution.devices.mine:
             launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
-    boundary_tiles = [kernel.counts(box, plain, edge) for box, (plain, edge, _) in zip(boxes, tables, strict=True)]
-    chain = Chain(execution, schedule, kernel.dtype, boundary_tiles, notes)
+    chain = Chain(execution, schedule, kernel.links, [found[:2] for found in tables], notes)
     return _Row(schedule, chain, tables, launches)
 
 

@@ -8,54 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked.reach import row_reach
+from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
-from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended
-from peergrid.codegen.cuda.common.names import listed
-from peergrid.codegen.cuda.common.norm import norm_reference
+from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.codegen.pipeline import PipelineNode, Value
 from peergrid.stencil import Problem, footprint
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
-
-TILES = """\
-struct BoundaryTiles {{
-  static constexpr int THREADS = {threads};
-  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
-                                                 long long step0, unsigned char* shared{more}) {{
-    boundary2d_tile<Boundary{sums}>(a, tile, source, target, step0, shared{zero});
-  }}
-}};
-"""
-
-STAGE = """\
-struct BoundaryStage{number} {{
-  static constexpr int LAG = {lag}, READS = {reads}, WRITTEN = {written}, UPDATES = {updates};
-  static constexpr int ROWS_READ[READS][3] = {{{rows_read}}};
-  static constexpr int WRITES[WRITTEN][4] = {{{writes}}};
-  static constexpr UpdateBox BOXES[] = {{{boxes}}};
-  template <int UPDATE, class C> __device__ __forceinline__ static void update(const C& cell, R* const next) {{
-{calls}
-  }}
-}};
-"""
-
-PLAN = """\
-struct Boundary {{
-  static constexpr int STEPS = {steps}, STAGES = {stages}, WIDTH = {width}, AHEAD = {ahead}, LAG = {lag};
-  static constexpr int STRIDE = {stride}, PAD = {pad}, ROWS_BESIDE = {rows_beside}, MOST_ROWS = {most_rows};
-  static constexpr int ABOVE = {above}, BELOW = {below}, LEFT = {left}, RIGHT = {right};
-  static constexpr int NORM = {norm}, NORM_RING = {norm_ring}, LOAD_COUNT = {load_count};
-  static constexpr Ring RINGS[] = {{{rings}}};
-  static constexpr int LOADS[][3] = {{{loads}}};
-  static constexpr int PROFILE_START[] = {{{profile_start}}};
-  using Profiles = Numbers<{profiles}>;
-  template <int NUMBER> using Stage = Pick<NUMBER, {structs}>;
-}};
-"""
 
 
 @dataclass(frozen=True)
@@ -71,22 +34,20 @@ class Boundary2D:
         return BoundaryRings(self.problem, self.shape, self.norm)
 
     @property
-    def kernel(self) -> Kernel2D:
+    def kernel(self) -> TileKernel:
         """The kernel itself: a warp for each step, one to load; registers are bounded so that blocks hide each other's
         waits.
         """
         steps, threads = self.shape.steps, 32 * (self.shape.steps + 1)
         blocks = max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * threads)))
-        sums, zero = (", BoundarySums<Boundary>", ", {norms, {}}") if self.norm else ("", "")
-        return Kernel2D(
+        return TileKernel(
             self.problem,
             steps,
             self.norm,
             "edge2d",
             ("boundary2d.cuh", "boundary_norm2d.cuh") if self.norm else ("boundary2d.cuh",),
             (self,),
-            "BoundaryTiles",
-            TILES.format(threads=threads, more=norm_reference(self.norm), sums=sums, zero=zero),
+            "BoundaryTiles<Boundary>",
             "block",
             f"__launch_bounds__({threads}, {blocks})",
             threads,
@@ -149,17 +110,15 @@ class Boundary2D:
             )
             for name in targets
         )
-        return STAGE.format(
-            number=number,
-            lag=node.lag,
-            reads=len(reads),
-            written=len(targets),
-            updates=len(applied),
-            rows_read=listed(listed((field(name), offset, ring), "{}") for name, offset, ring in reads),
-            writes=listed(listed(row, "{}") for row in writes),
-            boxes=listed(map(updates.box, applied)) or "{}",
-            calls=updates.choice(applied, targets),
+        given = constants(
+            LAG=node.lag,
+            READS=len(reads),
+            WRITTEN=len(targets),
+            UPDATES=len(applied),
+            ROWS_READ=[(field(name), offset, ring) for name, offset, ring in reads],
+            WRITES=writes,
         )
+        return struct(f"BoundaryStage{number}", given, updates.chosen(applied, targets))
 
     def _rows_read(self, node: PipelineNode) -> list[tuple[str, int, int]]:
         """The field, the offset and the ring of the rows that a stage reads."""
@@ -177,26 +136,26 @@ class Boundary2D:
         rings, number = self.rings, updates.number
         above, below = row_reach(self.problem, self.shape.steps)
         loads = [(number(name), *found) for name in self.problem.fields if (found := rings.loaded(name)) is not None]
-        return PLAN.format(
-            steps=self.shape.steps,
-            stages=len(self._nodes),
-            width=self.shape.width,
-            ahead=self.shape.ahead,
-            lag=rings.lag,
-            stride=rings.stride,
-            pad=rings.pad,
-            rows_beside=rings.pads[0],
-            most_rows=rings.rows,
-            above=above,
-            below=below,
-            left=self.beside[0],
-            right=self.beside[1],
-            norm=number(self.norm) if self.norm else -1,
-            norm_ring=self._number(rings.given[self.norm]) if self.norm else -1,
-            load_count=len(loads),
-            rings=listed(listed(ring, "{}") for ring in self._rings),
-            loads=listed(listed(load, "{}") for load in loads),
-            profile_start=listed(rings.profile_starts.get(name, 0) for name in self.problem.fields),
-            profiles=listed(map(number, rings.profiles)),
-            structs=listed(f"BoundaryStage{number}" for number in range(len(self._nodes))),
+        given = constants(
+            STEPS=self.shape.steps,
+            STAGES=len(self._nodes),
+            WIDTH=self.shape.width,
+            AHEAD=self.shape.ahead,
+            LAG=rings.lag,
+            STRIDE=rings.stride,
+            PAD=rings.pad,
+            ROWS_BESIDE=rings.pads[0],
+            MOST_ROWS=rings.rows,
+            ABOVE=above,
+            BELOW=below,
+            LEFT=self.beside[0],
+            RIGHT=self.beside[1],
+            NORM=number(self.norm) if self.norm else -1,
+            NORM_RING=self._number(rings.given[self.norm]) if self.norm else -1,
+            LOAD_COUNT=len(loads),
+            LOADS=loads,
+            PROFILE_START=[rings.profile_starts.get(name, 0) for name in self.problem.fields],
         )
+        lists = constants("Ring", RINGS=self._rings), numbers(Profiles=map(number, rings.profiles))
+        stages = picked("Stage", (f"BoundaryStage{number}" for number in range(len(self._nodes))))
+        return struct("Boundary", given, *lists, stages)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from peergrid.codegen.cuda.blocked.confined import confined_bits
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked2d.boundary.step import rows_of, step
-from peergrid.codegen.cuda.blocked2d.confined import confined_bits
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.pipeline import Pipeline, Value
 from peergrid.stencil import Problem

@@ -7,16 +7,15 @@ Where plain tiles leave none, blocks are large: small ones would keep a block of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from peergrid.codegen.cuda.blocked2d.kernel import Kernel2D
+from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, boundary_strips
 from peergrid.codegen.cuda.blocked2d.strips.text import StripText2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
-from peergrid.codegen.cuda.common.norm import norm_reference
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -29,19 +28,6 @@ MOST = 164  # registers by the count of rows up to which a strip has a kernel at
 LARGE_BLOCK = 8  # tiles of a large block
 COLUMNS = (1, 2, 4)
 USEFUL = 16  # columns of a tile that are not redundant, at least
-
-
-TILES = """\
-struct StripTiles {{
-  static constexpr int WARP_BYTES = {warp_bytes};
-  __device__ __forceinline__ static void advance(const Arguments& a, const Region& tile, int source, int target,
-                                                 long long step0, unsigned char* shared{more}) {{
-    switch (tile.variant) {{
-{cases}
-    }}
-  }}
-}};
-"""
 
 
 def left(registers: int, instead: int = 1) -> int:
@@ -127,19 +113,18 @@ class StripKernel2D:
     norm: str | None = None
 
     @property
-    def kernel(self) -> Kernel2D:
+    def kernel(self) -> TileKernel:
         """The kernel itself, bounded to the registers that are left where it has to find room, and they do."""
         bounded = self.warps == 1 and max(map(_registers, self.parts)) <= self.beside
         warp_bytes = max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
-        return Kernel2D(
+        return TileKernel(
             self.problem,
             self.parts[0].shape.steps,
             self.norm,
             "layer2d",
             ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ())),
             tuple(map(StripText2D, self.parts)),
-            "StripTiles",
-            TILES.format(warp_bytes=warp_bytes, cases="\n".join(self._cases), more=norm_reference(self.norm)),
+            f"StripTiles<{listed(part.name for part in self.parts)}>",
             "warp",
             f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})",
             32 * self.warps,
@@ -147,10 +132,3 @@ class StripKernel2D:
             self.warps,
             alike=True,
         )
-
-    @property
-    def _cases(self) -> Iterator[str]:
-        """By the number of a strip, what makes its tile."""
-        norms = ", norms" if self.norm else ""
-        for number, part in enumerate(self.parts):
-            yield f"      case {number}: run_strip<{part.name}>(a, tile, source, target, step0, shared{norms}); break;"

@@ -5,36 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates, applied_in, ended
-from peergrid.codegen.cuda.common.names import flags, listed
+from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
+from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
 from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
 from peergrid.stencil import Growth, footprint
 
 __all__ = ["Block2D", "BlockShape"]
-
-STAGE = """\
-struct BlockStage{number} {{
-  static constexpr int WRITTEN = {written}, UPDATES = {updates}, REACHED[4] = {{{reached}}};
-  static constexpr int WRITES[WRITTEN][3] = {{{writes}}};
-  static constexpr UpdateBox BOXES[] = {{{boxes}}};
-  template <int UPDATE, class C> __device__ __forceinline__ static void update(const C& cell, R* const next) {{
-{calls}
-  }}
-}};
-"""
-
-PLAN = """\
-struct Block {{
-  static constexpr int STEPS = {steps}, STAGES = {stages}, WIDTH = {width}, WARPS = {warps}, VALUES = {values};
-  static constexpr int REACH[4] = {{{reach}}}, LONGEST_PROFILE = {longest};
-  static constexpr int START[] = {{{start}}};
-  static constexpr bool DOUBLE[] = {{{double}}};
-  static constexpr int PROFILES[][3] = {{{profiles}}};  // where each begins, its values, those before the tile's
-  using Loaded = Numbers<{loaded}>;
-  using Profiles = Numbers<{profile_fields}>;
-  template <int NUMBER> using Stage = Pick<NUMBER, {structs}>;
-}};
-"""
 
 
 @dataclass(frozen=True)
@@ -57,33 +33,26 @@ class Block2D(BlockCells2D):
         final = ended(self.problem, number)
         growth = reduce(Growth.__or__, footprint(self.problem, 1).targets[0][number].values())
         writes = ((updates.number(name), int(name in mixed), int(name in final)) for name in targets)
-        return STAGE.format(
-            number=number,
-            written=len(targets),
-            updates=len(applied),
-            reached=listed(_sides(growth)),
-            writes=listed(listed(row, "{}") for row in writes),
-            boxes=listed(map(updates.box, applied)) or "{}",
-            calls=updates.choice(applied, targets),
-        )
+        given = constants(WRITTEN=len(targets), UPDATES=len(applied), REACHED=_sides(growth), WRITES=writes)
+        return struct(f"BlockStage{number}", given, updates.chosen(applied, targets))
 
     def _plan(self, updates: Updates) -> str:
         names, number = self.problem.fields, updates.number
-        return PLAN.format(
-            steps=self.shape.steps,
-            stages=len(self.problem.stages),
-            width=self.shape.width,
-            warps=self.shape.warps,
-            values=self.values,
-            reach=listed(_sides(self.reach)),
-            longest=max((profile.length for profile in self.profiles.values()), default=0),
-            start=listed(self.starts.get(name, 0) for name in names),
-            double=flags(name in self.double for name in names),
-            profiles=listed(listed(self.profiles.get(name, (0, 0, 0)), "{}") for name in names),
-            loaded=listed(map(number, self.starts)),
-            profile_fields=listed(map(number, self.profiles)),
-            structs=listed(f"BlockStage{number}" for number in range(len(self.problem.stages))),
+        given = constants(
+            STEPS=self.shape.steps,
+            STAGES=len(self.problem.stages),
+            WIDTH=self.shape.width,
+            WARPS=self.shape.warps,
+            VALUES=self.values,
+            REACH=_sides(self.reach),
+            LONGEST_PROFILE=max((profile.length for profile in self.profiles.values()), default=0),
+            START=[self.starts.get(name, 0) for name in names],
+            PROFILES=[self.profiles.get(name, (0, 0, 0)) for name in names],
+            DOUBLE=[name in self.double for name in names],
         )
+        lists = numbers(Loaded=map(number, self.starts), Profiles=map(number, self.profiles))
+        stages = picked("Stage", (f"BlockStage{number}" for number in range(len(self.problem.stages))))
+        return struct("Block", given, lists, stages)
 
 
 def _sides(growth: Growth) -> tuple[int, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.confined import confined_bits
+from peergrid.codegen.cuda.blocked.levels import plain_updates
 from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
-from peergrid.codegen.cuda.blocked2d.confined import confined_bits
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import flags, identifiers, listed
+from peergrid.codegen.cuda.common.structs import constants
 from peergrid.codegen.cuda.skeletons import words
 from peergrid.grid import Field
 from peergrid.stencil import Problem, Stage, footprint
@@ -20,26 +22,27 @@ Applied = tuple[Update, tuple[Assignment, ...]]
 """An update, and those of its assignments that are wanted of it."""
 
 TABLES = """\
+constexpr int AXES = {axes};
 enum {{ {names} }};  // the fields
 __device__ constexpr bool STATE[] = {{{state}}};  // those with two slots, to read and to write
 __device__ constexpr bool RECORDED[] = {{{recorded}}};  // those that receivers record
 __device__ constexpr int PROFILE_AXIS[] = {{{profile_axis}}};  // of those that are profiles, else -1
 __device__ constexpr unsigned CONFINED[] = {{{confined}}};  // a bit for those that only some tiles touch
-// Of each field: cells read below a box, its first row or -FAR, cells read above, its last row or FAR; of columns, too.
-__device__ constexpr int KNOWN[][2][4] = {{{known}}};
-// Of each field: its first and last row, and column.
-__device__ constexpr int BOX[][2][2] = {{{boxes}}};
+// Of each field: cells read below a box, its first row or -FAR, cells read above, its last row or FAR; for each axis.
+__device__ constexpr int KNOWN[][AXES][4] = {{{known}}};
+// Of each field: its first and last row; for each axis.
+__device__ constexpr int BOX[][AXES][2] = {{{boxes}}};
 __device__ constexpr int GRID_SHAPE[] = {{{shape}}};
 __device__ constexpr bool GRID_WRAPS[] = {{{wraps}}}, GRID_MIRRORS[] = {{{mirrors}}};
 """
 
 ACCESS = """\
 // What an update reads: a field at an offset, a parameter, the sample of a signal at the step.
-template <int FIELD, int I, int J, class C> __device__ __forceinline__ R at(const C& cell) {
+template <int FIELD, int... OFFSETS, class C> __device__ __forceinline__ R at(const C& cell) {
   if constexpr (PROFILE_AXIS[FIELD] < 0)
-    return cell.template at<FIELD, I, J>();
+    return cell.template at<FIELD, OFFSETS...>();
   else
-    return cell.template profile<FIELD, PROFILE_AXIS[FIELD], I, J>();
+    return cell.template profile<FIELD, PROFILE_AXIS[FIELD], OFFSETS...>();
 }
 """
 
@@ -50,6 +53,13 @@ template <class C> __device__ __forceinline__ R {name}(const C& cell) {{ return 
 ENTRIES = """\
 template <class C> __device__ __forceinline__ const R* {name}(const C& cell) {{ return {entries}; }}
 """
+
+AT_ONCE = """\
+template <class C> __device__ __forceinline__ static void update(const C& cell, R* const next) {{
+{calls}
+}}
+"""
+CHOSEN = AT_ONCE.replace("<class C>", "<int UPDATE, class C>")
 
 UPDATE = """\
 template <class C> __device__ __forceinline__ void {name}(const C& cell, {results}) {{
@@ -86,16 +96,22 @@ class Updates:
         results = listed(f"next[{targets.index(assignment.target)}]" for assignment in applied[1])
         return f"{self.functions[applied]}(cell, {results});"
 
-    def choice(self, applied: Iterable[Applied], targets: Sequence[str]) -> str:
-        """The statements that apply the update of number `UPDATE` of a stage."""
-        calls = (self.call(one, targets) for one in applied)
-        return "\n".join(f"    if constexpr (UPDATE == {place}) {call}" for place, call in enumerate(calls))
+    def at_once(self, applied: Iterable[Applied], targets: Sequence[str]) -> str:
+        """The member of a stage that applies all of its updates to a cell."""
+        return AT_ONCE.format(calls="\n".join(f"  {self.call(one, targets)}" for one in applied))
 
-    def box(self, applied: Applied) -> str:
+    def chosen(self, applied: Iterable[Applied], targets: Sequence[str]) -> str:
+        """The members of a stage that say where its updates apply, and apply the one of number `UPDATE`."""
+        applied = tuple(applied)
+        boxes = constants("UpdateBox", BOXES=map(self._box, applied) if applied else [()])
+        calls = (f"  if constexpr (UPDATE == {n}) {self.call(one, targets)}" for n, one in enumerate(applied))
+        return "\n".join((boxes, CHOSEN.format(calls="\n".join(calls))))
+
+    def _box(self, applied: Applied) -> tuple[int, ...]:
         """The constants of an `UpdateBox`."""
         update, movable = applied[0], Arguments(self.problem).movable
-        where = (movable.index(update), 0, 0) if update in movable else (-1, *update.box.lo)
-        return listed((*where, *update.box.shape), "{}")
+        where = (movable.index(update), *(0,) * update.box.ndim) if update in movable else (-1, *update.box.lo)
+        return (*where, *update.box.shape)
 
     def number(self, name: str) -> str:
         """The text of a field's number."""
@@ -112,6 +128,7 @@ class Updates:
         recorded, bits = {receiver.field for receiver in problem.receivers}, confined_bits(problem)
         described = problem.fields.values()
         return TABLES.format(
+            axes=grid.ndim,
             names=listed(self.names.values()),
             state=flags(name in problem.state for name in problem.fields),
             recorded=flags(name in recorded for name in problem.fields),
@@ -129,7 +146,7 @@ class Updates:
 
     def _known(self, field: Field, steps: int) -> str:
         growth, found = footprint(self.problem, steps).inputs.get(field.name), []
-        for axis in (0, 1):
+        for axis in range(self.problem.grid.ndim):
             below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
             wraps = self.problem.grid.periodic[axis]
             least, most = (-FAR, FAR) if wraps else (field.box.lo[axis], field.box.hi[axis])
@@ -165,7 +182,7 @@ class Updates:
         names = [f"next_{self.names[assignment.target]}" for assignment in assignments]
         results = cell_text(
             [assignment.value for assignment in assignments],
-            lambda read: f"at<{self.names[read.field]}, {read.offset[0]}, {read.offset[1]}>(cell)",
+            lambda read: f"at<{listed((self.names[read.field], *read.offset))}>(cell)",
             lambda key: f"{self._values[key]}(cell)",
             lambda signal: f"{self._values[signal]}(cell)",
             self._entry,
@@ -176,6 +193,15 @@ class Updates:
         for name, result in zip(names, results, strict=True):
             yield from (f"  {line}" for line in result.declarations)
             yield f"  {name} = {result.value};"
+
+
+def applied_inside(problem: Problem, number: int) -> tuple[Applied, ...]:
+    """The updates of a stage in the interior, each with its assignments that apply there."""
+    plain = plain_updates(problem)[number].values()
+    return tuple(
+        (update, tuple(assignment for other, assignment in plain if other is update))
+        for update in dict.fromkeys(update for update, _ in plain)
+    )
 
 
 def applied_in(stage: Stage) -> tuple[Applied, ...]:

@@ -1,4 +1,4 @@
-"""A kernel of 2D tiles as a value, and its translation unit: tables of the problem, templates, each update once, plans.
+"""A kernel of tiles as a value, and its translation unit: tables of the problem, templates, each update once, plans.
 
 Tiles are made by warps or by blocks. With the tables of an exchange a kernel deals with neighbours itself.
 """
@@ -6,12 +6,12 @@ Tiles are made by warps or by blocks. With the tables of an exchange a kernel de
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.blocked2d.updates import Applied, Updates
+from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
@@ -42,13 +42,13 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True)
-class Kernel2D:
+class TileKernel:
     """The kernel of all tiles of one kind, in passes of so many steps.
 
     norm: a field the norm of whose change is summed up; templates: files of `skeletons`; plans: of these; tiles: the
-    struct, and its text, whose `advance` makes a tile; by: what makes one; bounds: the words of the text for threads
-    and registers; threads, shared_bytes: of a block; tiles_per_block: as many as warps, where warps make them; alike:
-    see `warp_of`.
+    struct whose `advance` makes a tile; by: what makes one; bounds: the words of the text for threads and registers;
+    threads, shared_bytes: of a block; tiles_per_block: as many as warps, where warps make them; alike: see `warp_of`;
+    whole: see `Program`.
     """
 
     problem: Problem
@@ -58,13 +58,13 @@ class Kernel2D:
     templates: tuple[str, ...]
     plans: tuple[Plan, ...]
     tiles: str
-    tiles_text: str = field(repr=False)
     by: Literal["warp", "block"]
     bounds: str
     threads: int
     shared_bytes: int
     tiles_per_block: int = 1
     alike: bool = False
+    whole: bool = True
 
     def text(self, *, exchange: bool = False) -> str:
         """The text of the kernel itself; exchange: it deals with neighbours."""
@@ -86,13 +86,13 @@ class Kernel2D:
 
 
 @remembered()
-def program(problem: Problem, kernel: Kernel2D, tables: str = "") -> Program:
+def program(problem: Problem, kernel: TileKernel, tables: str = "") -> Program:
     """A kernel as what is launched; tables: those of an exchange, which it then deals with itself."""
     templates = (*kernel.templates, *(("peer2d.cuh",) if tables else ()))
-    kernels = kernel.tiles_text, kernel.text(exchange=bool(tables))
-    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, *kernels, tables=tables)
+    text = kernel.text(exchange=bool(tables))
+    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, text, tables=tables)
     entry = f"{kernel.entry}_peer" if tables else kernel.entry
-    return Program(source, entry, kernel.threads, kernel.shared_bytes, kernel.tiles_per_block)
+    return Program(source, entry, kernel.threads, kernel.shared_bytes, kernel.tiles_per_block, kernel.whole)
 
 
 def unit(
@@ -101,10 +101,10 @@ def unit(
     norm: str | None,
     templates: Sequence[str],
     plans: Sequence[Plan],
-    *kernels: str,
+    kernel: str,
     tables: str = "",
 ) -> str:
-    """The text for passes of so many steps; templates: files of `skeletons`; kernels: what is to follow the plans;
+    """The text for passes of so many steps; templates: files of `skeletons`; kernel: what is to follow the plans;
     tables: further ones that the templates ask for.
     """
     updates = Updates(problem, tuple(applied for plan in plans for applied in plan.applied))
@@ -112,10 +112,10 @@ def unit(
         prelude(Arguments(problem), norm),
         updates.tables(steps),
         tables,
-        include("tiles2d.cuh", *templates),
+        include("tiles.cuh", *templates),
         updates.source,
     )
-    return "\n".join((*filter(None, head), *(plan.source(updates) for plan in plans), *kernels))
+    return "\n".join((*filter(None, head), *(plan.source(updates) for plan in plans), kernel))
 
 
 def warp_of(warps: int, *, alike: bool) -> str:

@@ -1,8 +1,8 @@
 // Where updates apply, places across the grid's edges, and receivers of what no step changes: for tiles that ask.
 
 // The cells of an update: where they begin, as a constant or, of one that may lie elsewhere in the next run, as the
-// number of a corner; how many rows and columns they have.
-struct UpdateBox { int corner, row, column, rows, columns; };
+// number of a corner; how many they are along each axis.
+struct UpdateBox { int corner, begin[AXES], shape[AXES]; };
 
 template <int AXIS> __device__ __forceinline__ int wrapped(int at) {
   return GRID_WRAPS[AXIS] ? pg_wrap(at, GRID_SHAPE[AXIS]) : at;
@@ -13,14 +13,14 @@ template <int AXIS> __device__ __forceinline__ int mirrored(int at) {
 template <class Stage, int UPDATE, int AXIS> __device__ __forceinline__ int begin_of(const Arguments& a) {
   constexpr UpdateBox box = Stage::BOXES[UPDATE];
   if constexpr (box.corner < 0)
-    return AXIS == 0 ? box.row : box.column;
+    return box.begin[AXIS];
   else
     return a.corners[box.corner][AXIS];
 }
 // Whether a cell, as `wrapped` gives it, lies in an update's box along an axis.
 template <class Stage, int UPDATE, int AXIS> __device__ __forceinline__ bool inside(const Arguments& a, int at) {
   constexpr UpdateBox box = Stage::BOXES[UPDATE];
-  constexpr int count = AXIS == 0 ? box.rows : box.columns;
+  constexpr int count = box.shape[AXIS];
   if constexpr (GRID_WRAPS[AXIS] && box.corner < 0 && count == GRID_SHAPE[AXIS])
     return true;
   else
