@@ -1,4 +1,4 @@
-"""Lines that a 3D tile computes around itself are taken by the next one, where they are dear to compute."""
+"""Lines that a 3D tile computes around itself are taken by the next one, where they cost much to compute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_cpu_kernel import check
 
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.codegen.cpu.tables import program
-from peergrid.codegen.cpu.work import DEAR, Tile
+from peergrid.codegen.cpu.work import COSTLY, Tile
 from peergrid.grid import Boundary, Box, Grid
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
 from peergrid.stencil import Problem, stencil
@@ -36,7 +36,7 @@ def follow(u: Any, g: Any) -> None:
     u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.01 * (g[0, 2, 0] - g[-1, -1, 0] + g[1, 0, 1])
 
 
-def problem_of(boundary: Boundary = "fixed", count: int = DEAR) -> Problem:
+def problem_of(boundary: Boundary = "fixed", count: int = COSTLY) -> Problem:
     grid = Grid(SHAPE, boundary)
     u, g = grid.field("u", values(SHAPE, 1)), grid.field("g", values(SHAPE, 2))
     return Problem.of([slopes_of(count)(u, g), follow(u, g)])
@@ -77,8 +77,8 @@ def test_no_line_is_computed_twice() -> None:
     assert {box.lo[1] for box in computed[1:]} == {ends}  # but for the first, which is taken
 
 
-@pytest.mark.parametrize(("count", "kept"), [(DEAR, True), (DEAR - 4, False)])
-def test_only_what_is_dear_waits_for_the_next_tile(count: int, kept: bool) -> None:
+@pytest.mark.parametrize(("count", "kept"), [(COSTLY, True), (COSTLY - 4, False)])
+def test_only_costly_values_wait_for_the_next_tile(count: int, kept: bool) -> None:
     problem = problem_of(count=count)
     plan, boxes = in_lines(problem, 6)(problem.grid.box, 1)
     assert any(storage.kind == "border" for storage in program(problem, plan, boxes, ()).storages) == kept
