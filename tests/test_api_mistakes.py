@@ -99,6 +99,10 @@ def torn() -> Simulation:
             lambda: closed().check(),
             "The simulation is closed and its memory freed; use it inside its 'with' block.",
         ),
+        (
+            lambda: Simulation(Problem.of(STEP), 4, devices="cpu:1").gather("u", (0, 0)),  # type: ignore[arg-type]
+            "A box within [0,20)×[0,16) is expected for 'u', got (0, 0).",
+        ),
         (lambda: torn().run(1), "The simulation failed or was interrupted while stepping; make a new one."),
         (lambda: torn().gather("u"), "The simulation failed or was interrupted while stepping; make a new one."),
     ],

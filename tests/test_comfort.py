@@ -301,3 +301,10 @@ def test_texts_are_short() -> None:
 def test_a_program_with_type_hints_runs() -> None:
     """That the hints are right is for the type checker, which reads it with the package."""
     assert user_types.main() > 3
+
+
+def test_what_needs_more_packages_is_there_on_first_use() -> None:
+    for name in peergrid.__all__:
+        assert callable(getattr(peergrid, name))
+    with pytest.raises(AttributeError, match="module 'peergrid' has no attribute 'radar'"):
+        peergrid.radar  # noqa: B018

@@ -20,6 +20,7 @@ sys.modules.pop("resource", None)
 import peergrid
 
 assert "numba" not in sys.modules
+assert {"run_model", "write_state"} <= set(dir(peergrid)), "they need h5py, but only when they are used"
 
 @peergrid.stencil
 def fade(u, k):

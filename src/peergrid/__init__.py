@@ -9,12 +9,13 @@
     u = peergrid.Grid((512, 512)).field("u", init=1.0)
     result = peergrid.run(heat(u, k=0.2), steps=100)
 
-Start with `stencil`, `Grid`, `run` and `Simulation`. `peergrid.jobs` runs model files; `peergrid.models`,
+Start with `stencil`, `Grid`, `run` and `Simulation`; `run_model` runs model files. `peergrid.models`,
 `peergrid.inverse`, `peergrid.spins`, `peergrid.images` and `peergrid.sparse` are libraries of their own.
 `peergrid docs` prints the documents of this version, and `peergrid docs api` lists the names below.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
 from peergrid.grid import Box, Field, Grid, Signal, Table
@@ -50,9 +51,17 @@ from peergrid.verification import Proof, verify
 from peergrid.version import VERSION
 
 if TYPE_CHECKING:
+    from peergrid.io.checkpoint import read_state, write_state
+    from peergrid.jobs import run_model, run_survey
     from peergrid.stencil import stencil  # at run time this name is the package, which can be called like the decorator
 
 __version__ = VERSION
+_ON_FIRST_USE = {  # they import what a stencil does not need
+    "read_state": "peergrid.io.checkpoint",
+    "run_model": "peergrid.jobs",
+    "run_survey": "peergrid.jobs",
+    "write_state": "peergrid.io.checkpoint",
+}
 
 __all__ = [
     "Box",
@@ -87,8 +96,11 @@ __all__ = [
     "log",
     "maximum",
     "minimum",
+    "read_state",
     "reduction",
     "run",
+    "run_model",
+    "run_survey",
     "save",
     "sin",
     "source_of",
@@ -98,4 +110,15 @@ __all__ = [
     "traffic",
     "verify",
     "where",
+    "write_state",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module 'peergrid' has no attribute '{name}'")
+    return getattr(import_module(_ON_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_FIRST_USE})

@@ -154,7 +154,7 @@ class Simulation:
     def gather(self, name: str, box: Box | None = None) -> Array:
         """A copy of the present values of a state field, on its box or on a part of it; shape: that of the box."""
         self._check_state_field(name)
-        if box is not None and (box.empty or not self.problem.fields[name].box.covers(box)):
+        if box is not None and (not isinstance(box, Box) or box.empty or not self.problem.fields[name].box.covers(box)):
             raise UsageError(f"A box within {self.problem.fields[name].box} is expected for '{name}', got {box}.")
         with self._open():
             return self._executor.gather(name, self._slot, box)

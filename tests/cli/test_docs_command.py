@@ -20,6 +20,12 @@ def test_documents_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == (DOCS / "model-files.md").read_text()
 
 
+@pytest.mark.parametrize(("name", "file"), [("docs/farm.md", "farm"), ("radar", "tutorials/radar")])
+def test_a_page_has_more_names_than_one(name: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    app(["docs", name], standalone_mode=False)
+    assert capsys.readouterr().out == (DOCS / f"{file}.md").read_text()
+
+
 def test_a_page_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="got 'model-file'; did you mean 'model-files'"):
         app(["docs", "model-file"], standalone_mode=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,7 @@ WRONG = [
     (("bench", "small", "--devices", "cpu:3", "--counts", "1;2"), "here 3, got '1;2'; leave it out"),
     (("bench", "small", "--devices", "cpu:3", "--counts", ""), "here 3, got ''; leave it out"),
     (("frobnicate",), "No such command 'frobnicate'"),
+    (("run", "heat.py"), "heat.py: A model file is expected, got a script of Python; run it: python heat.py."),
     (("run",), "Missing argument 'MODEL.toml'; see 'peergrid run --help'."),
 ]  # fmt: skip
 
@@ -58,6 +60,33 @@ def test_wrong_command_line(call: Call, model: Path, tmp_path: Path, arguments: 
     assert sentence in answer.err
     assert answer.out == ""
     assert not list(tmp_path.glob("results/**/*.h5"))
+
+
+LATE = {
+    "fdtd2d": "[grid]\nsize = [0.4, 0.4]\nspacing = 0.01\ntime_window = 2e-8\n"
+    "[[source]]\nkind = 'line'\nposition = [0.9, 0.2]\nwaveform = {kind = 'ricker', frequency = 6e8}\n",
+    "time": "[grid]\nsize = [0.4, 0.4]\nspacing = 0.01\ntime_window = 20\n"
+    "[[source]]\nkind = 'line'\nposition = [0.2, 0.2]\nwaveform = {kind = 'ricker', frequency = 6e8}\n",
+    "acoustic2d": "[model]\nkind = 'acoustic2d'\n[grid]\nsize = [400.0, 400.0]\nspacing = 10.0\ntime = 0.1\n"
+    "[medium]\nvelocity = 1500.0\n"
+    "[[source]]\nposition = [900.0, 20.0]\nwaveform = {kind = 'ricker', frequency = 20.0}\n",
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+@pytest.mark.parametrize("command", ["run", "plan", "trace"])
+def test_what_is_found_after_reading_names_the_file_too(call: Call, tmp_path: Path, kind: str, command: str) -> None:
+    (tmp_path / "late.toml").write_text(LATE[kind])
+    answer = call(command, str(tmp_path / "late.toml"))
+    assert (answer.code, answer.err.startswith("late.toml: ")) == (2, True), answer.err
+
+
+def test_shells_complete_commands_and_options() -> None:
+    for words, found in (("peergrid pl", "plan"), ("peergrid plan --pi", "--picture")):
+        asked = {"_PEERGRID_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        command = [sys.executable, "-c", "import sys; sys.argv[0] = 'peergrid'; from peergrid.cli import main; main()"]
+        done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == [found], done.stderr
 
 
 def test_which_version(call: Call) -> None:

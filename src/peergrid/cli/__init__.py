@@ -36,7 +36,7 @@ OUT_OF_MEMORY = (
 NO_NUMBER = re.compile(r"Input should be a valid integer.*")
 """Typer's words for a text that is no whole number."""
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:

@@ -26,7 +26,9 @@ from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.toml", help="The model file; see docs/model-files.md.")]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL.toml", help="The model file; see 'peergrid docs model-files'.")
+]
 DeviceSpec = Annotated[str, typer.Option("--devices", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0,1 or cuda:0,0.")]
 Traces = Annotated[
     int | None, typer.Option("-n", "--traces", metavar="N", help="Traces of a survey (gprMax input files).")

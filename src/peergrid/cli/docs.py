@@ -28,8 +28,10 @@ def docs(
         typer.echo(f"in {folder}")
         for name in (name for name in pages if "/" not in name or name.startswith("tutorials/")):
             typer.echo(f"  {name:<22}{pages[name].read_text(encoding='utf-8').splitlines()[0].lstrip('# ')}")
-    elif page in pages:
-        typer.echo(pages[page].read_text(encoding="utf-8"), nl=False)
+        return
+    found = pages.get(page.removesuffix(".md").removeprefix("docs/")) or pages.get(f"tutorials/{page}")
+    if found is not None:
+        typer.echo(found.read_text(encoding="utf-8"), nl=False)
     else:
         near = get_close_matches(page, pages, 1)
         hint = f"did you mean '{near[0]}'?" if near else "see 'peergrid docs'."

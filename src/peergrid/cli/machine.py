@@ -18,7 +18,9 @@ from peergrid.runtime.ranks.survey import text as text_of_ranks
 
 def machine(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Write the topology picture to this file.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write the topology picture to this file.")
+    ] = None,
 ) -> None:
     """Show processors, memory, GPUs, links, peers and settings, and say what is missing; with a launcher, ranks too."""
     comm = world()

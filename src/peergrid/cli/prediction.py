@@ -305,7 +305,10 @@ def _notes(machine: Machine) -> Iterator[str]:
     if not machine.measured:
         yield f"Machine '{machine.name}' was not measured: its figures are from its {machine.source}."
     if machine.nodes > 1:
-        yield "The figures of the network are those given; no run on several hosts was measured (docs/clusters.md)."
+        yield (
+            "The figures of the network are those given; no run on several hosts was measured (see "
+            "'peergrid docs clusters')."
+        )
 
 
 def _network(text: str) -> Line:

@@ -23,16 +23,22 @@ from peergrid.runtime.ranks.ranks import Ranks, devices_of_all
 
 
 def probe(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments or groups (default: all).")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments or groups (default: all).")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and smaller tables.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the profile here.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the profile here.")
+    ] = None,
     compare_with: Annotated[
         Path | None,
-        typer.Option("--compare", help="Show the figures that differ from this profile by more than the noise."),
+        typer.Option(
+            "--compare", metavar="FILE", help="Show the figures that differ from this profile by more than the noise."
+        ),
     ] = None,
     recorded: Annotated[
-        Path | None, typer.Option("--profile", help="Show this recorded profile instead of measuring.")
+        Path | None, typer.Option("--profile", metavar="FILE", help="Show this recorded profile instead of measuring.")
     ] = None,
     direct: Annotated[
         bool,

@@ -13,8 +13,10 @@ from peergrid.report import page
 
 
 def report(
-    profile: Annotated[Path, typer.Argument(help="A profile that peergrid probe wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE.json", help="A profile that peergrid probe wrote.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
+        "report.html"
+    ),
 ) -> None:
     """Write a profile as one self-contained HTML page."""
     guard(output, "page", "<!DOCTYPE html>")

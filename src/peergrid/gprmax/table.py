@@ -177,7 +177,7 @@ def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
             continue
         if entry is None:
             close = get_close_matches(command.name, TABLE, n=1)
-            advice = f"did you mean '#{close[0]}'?" if close else "docs/gprmax.md lists them."
+            advice = f"did you mean '#{close[0]}'?" if close else "'peergrid docs gprmax' lists them."
             raise UsageError(
                 f"{command.where}: a command of gprMax is expected, got '#{shown(command.name)}'; {advice}"
             )

@@ -29,6 +29,8 @@ def read(path: Path | str) -> Model:
     """
     file = Path(path)
     with about(file.name):
+        if file.suffix == ".py":
+            raise UsageError(f"A model file is expected, got a script of Python; run it: python {file}.")
         if (other := file_reader(file.name)) is not None:
             return other(file)
         model = parse(_text(file), file.parent)

@@ -44,8 +44,8 @@ def check_window(model: RadarModel, dt: float) -> None:
     if not window <= most * dt:
         meant = f", or give seconds: {window:g}e-9?" if window * 1e-9 <= most * dt else "."
         raise UsageError(
-            f"grid.time_window is expected to be at most {most} steps of {dt:.3g} s{' with a plane wave' * waves}, got "
-            f"{window:g} s; shorten it{meant}"
+            f"grid.time_window is expected to be at most {most:,} steps of {dt:.3g} s{' with a plane wave' * waves}, "
+            f"got {window:g} s; shorten it{meant}"
         )
 
 

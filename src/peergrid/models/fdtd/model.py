@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from peergrid.errors import UsageError
+from peergrid.errors import UsageError, about
 from peergrid.grid import Dtype
 from peergrid.io.extras import film_library
 from peergrid.io.rule import (
@@ -154,6 +154,7 @@ class RadarModel:
     output: Output = Output()
     run: RunSpec = RunSpec()
     survey: Survey | None = None
+    file: str = field(default="", compare=False, repr=False, metadata={"place": lambda _: ""})  # see `named`
 
     @property
     def title(self) -> str:
@@ -170,6 +171,9 @@ class RadarModel:
     @property
     def snapshots(self) -> Snapshots:
         return Snapshots(self.output.snapshots, self.output.fields, self.output.stride)
+
+    def named(self, file: str) -> Self:
+        return replace(self, file=file)
 
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time_window=None))
@@ -207,7 +211,8 @@ class RadarModel:
     def memory(self, *, computing: bool, writing: bool) -> Memory:
         from peergrid.models.fdtd.memory import memory  # which takes a model
 
-        return memory(self, computing=computing, writing=writing)
+        with about(self.file):
+            return memory(self, computing=computing, writing=writing)
 
     def check_results(self) -> None:
         if self.output.animation == "mp4":
@@ -216,7 +221,8 @@ class RadarModel:
     def build(self) -> Built:
         from peergrid.models.fdtd.build import build  # which takes a model
 
-        return build(self)
+        with about(self.file):
+            return build(self)
 
     @property
     def cells(self) -> tuple[int, int]:

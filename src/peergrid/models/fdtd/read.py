@@ -24,5 +24,5 @@ def _check_plane(table: Mapping[str, Any]) -> None:
     if isinstance(size, list) and len(size) == 3:
         raise UsageError(
             "grid.size is expected to be two lengths, along x and y, got 3: a model is a plane, along z everything "
-            "stays the same; leave z out (stencils of one's own have up to three axes, docs/stencils.md)."
+            "stays the same; leave z out (stencils of one's own have up to three axes, see 'peergrid docs stencils')."
         )

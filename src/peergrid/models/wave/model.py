@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.errors import UsageError, extra
+from peergrid.errors import UsageError, about, extra
 from peergrid.grid import Dtype
 from peergrid.io.arrays import read_array
 from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title
@@ -152,6 +152,7 @@ class WaveModel:
     output: Output = Output()
     run: RunSpec = RunSpec()
     survey: Survey | None = None
+    file: str = field(default="", compare=False, repr=False, metadata={"place": lambda _: ""})  # see `named`
 
     @property
     def title(self) -> str:
@@ -203,6 +204,9 @@ class WaveModel:
         layer = usual if grid.layer is None else grid.layer
         return Scheme(grid.order, grid.courant, layer, grid.free_surface, grid.dtype, grid.absorber, grid.time_order)
 
+    def named(self, file: str) -> Self:
+        return replace(self, file=file)
+
     def with_steps(self, steps: int) -> Self:
         return replace(self, grid=replace(self.grid, steps=steps, time=None))
 
@@ -241,8 +245,10 @@ class WaveModel:
         making = given * (8 + item) + 24 if varied else 0
         cells = nodes * (making + (states * 2 + given) * item * computing + (2 * item + 16) * writing) + (64 << 20)
         receivers = len(self.receivers) + sum(array.count for array in self.receiver_arrays)
-        records = self.steps * (3 * receivers * item + 32 * len(self.sources))
-        return Memory(cells, records, self.steps, nodes * item * 2 * states)
+        with about(self.file):
+            steps = self.steps
+        records = steps * (3 * receivers * item + 32 * len(self.sources))
+        return Memory(cells, records, steps, nodes * item * 2 * states)
 
     def _varies(self, name: str) -> bool:
         """True if a parameter differs from node to node: from a file, in layers, or at a free surface."""
@@ -266,7 +272,8 @@ class WaveModel:
     def build(self) -> BuiltWaves:
         from peergrid.models.wave.results import BuiltWaves  # which takes a model
 
-        return BuiltWaves(self)
+        with about(self.file):
+            return BuiltWaves(self)
 
     @property
     def steps(self) -> int:
