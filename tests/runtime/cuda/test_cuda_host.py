@@ -415,7 +415,7 @@ def test_a_trace_has_every_computation_and_the_same_bits(strategy: StrategyName)
     [
         ("heat_cube", (1, 1, 1), Options("async"), "got 'u' of a 3D grid"),
         ("heat_fixed", (2, 1), Options("async"), "device 1 begins at row 12: use a multiple of 48 rows"),
-        ("heat_fixed", (1, 2), Options("async"), r"a split along rows alone, got \(1, 2\)"),
+        ("heat_fixed", (1, 2), Options("async"), r"a split along rows only, got \(1, 2\)"),
     ],
 )
 def test_norms_that_cannot_be_had_are_refused(name: str, split: Index, options: Options, sentence: str) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.common.names import flag, flags
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import include
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.reductions import GROUP, LEAF
 from peergrid.stencil import Problem, Reduction
 from peergrid.stencil.expr import Read
@@ -22,19 +21,7 @@ KINDS = {"sum": "SUM", "mean": "SUM", "l2": "SQUARES", "max": "LARGEST", "min": 
 FOUR = 4  # neighbouring cells of a lane
 IN_FLIGHT = 4  # accesses of a lane that are under way together: 128 KiB on a multiprocessor full of threads
 
-REDUCED = np.dtype(
-    [
-        ("records", "<u8"),
-        ("record", "<i8"),
-        ("first", "<i8"),
-        ("last", "<i8"),
-        ("begin", "<i8"),
-        ("end", "<i8"),
-        ("every", "<i4"),
-        ("edges", "<i4"),
-    ]
-)
-"""The struct `Reduced` of the skeleton."""
+REDUCED = layout_of("reduce.cuh", "Reduced")
 
 CELL = """\
 // {name}: {kind} of {reads}

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from peergrid.codegen.cuda.skeletons import include
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 
-COPY_BOX = np.dtype(
-    [
-        ("source", "<u8"),
-        ("target", "<u8"),
-        ("source_pitch", "<i8", 2),
-        ("target_pitch", "<i8", 2),
-        ("shape", "<i4", 3),
-        ("first", "<i4"),
-    ]
-)
+COPY_BOX = layout_of("utility.cuh", "CopyBox")
 """A box to copy: addresses of its first value on both sides, pitches in values, extent, first thread block."""
 
-STORES = np.dtype([("boxes", "<u8"), ("count", "<i8")])
-SIGNAL = np.dtype(
-    [("flag", "<u8"), ("value", "<i8"), ("timeout", "<i8"), ("fault_log", "<u8"), ("op", "<i8"), ("record", "<i8")]
-)
+STORES = layout_of("utility.cuh", "Stores")
+
+SIGNAL = layout_of("utility.cuh", "Signaled")
 """A flag to raise or await: its address and value; nanoseconds until waiting ends; the fault log, the operation's
 number, and the first word of the device's record in the log."""
 
-SEARCH = np.dtype([("values", "<u8"), ("pitch", "<i8", 2), ("shape", "<i4", 3), ("spare", "<i4"), ("found", "<u8")])
+SEARCH = layout_of("utility.cuh", "Search")
 """A box to search: the address of its first value, pitches, extent; where the smallest index found is written."""
 
-NOTE = np.dtype([("list", "<u8"), ("site", "<i8"), ("word", "<u8")])
+NOTE = layout_of("record.cuh", "Noted")
 """A note of a recorded run: the list's address, the number of the site, the address of a word to be read (0: none)."""
 
 PLACE = 8
 """Words of a place in that list, before which stand the number of places that are taken, and of all."""
 
-TICK = np.dtype([("clock", "<u8"), ("steps", "<i8")])
+TICK = layout_of("utility.cuh", "Tick")
 
 REPORT = 8
 """Words of a record of the fault log: the operation that stopped waiting, plus one; the value it wanted; the one

@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.expressions import CTYPES
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.stencil import Problem, Update
 from peergrid.stencil.remember import remembered
 
-REGION = np.dtype([("lo", "<i4", 3), ("hi", "<i4", 3), ("variant", "<i4"), ("first", "<i4")])
+REGION = layout_of("arguments.cuh", "Region")
 """A box of cells for one variant of a kernel; `first` is the first thread block that works on it."""
 
-FIELD = np.dtype([("slot", "<u8", 2), ("pitch", "<i8", 2), ("into", "<i8", 2)])
+FIELD = layout_of("arguments.cuh", "Field")
 """Where a field is: its slots, and the pitches by which they are read, and written by kernels of one step."""
 
-RECEIVER = np.dtype([("cell", "<i4", 3), ("field", "<i4"), ("number", "<i4")])
+RECEIVER = layout_of("arguments.cuh", "Receiver")
 """A receiver: its cell, its field's place in `Arguments.fields`, and its row of the traces."""
 
 FEW_CELLS = 4  # along each axis of a box that is likely to lie elsewhere in the next run
@@ -36,8 +37,8 @@ MOST_CORNERS = 32  # of such boxes, for the room that structs have; where others
 
 TEMPLATE = """\
 typedef {real} R;
-constexpr int FIELD_COUNT = {fields}, SCRATCH_COUNT = {scratch}, SIGNAL_COUNT = {signals}, PARAM_COUNT = {params};
-constexpr int CORNER_COUNT = {corners};
+constexpr int {counts};
+constexpr int {corners};
 #include "arguments.cuh"
 """
 
@@ -103,11 +104,6 @@ class Arguments:
         return corner, f"{corner} + {update.box.shape[axis]}"
 
     @property
-    def _series(self) -> int:
-        """The signals and tables that the struct has room for."""
-        return max(1, len(self.signals) + len(self.tables))
-
-    @property
     def corners(self) -> NDArray[np.int32]:
         """The first cells of the movable updates, as the struct has them."""
         found = np.zeros(self.dtype["corners"].shape, np.int32)
@@ -116,41 +112,29 @@ class Arguments:
         return found
 
     @property
+    def _counts(self) -> dict[str, int]:
+        """The extents of the struct's arrays, at least one, which keeps C++ and NumPy free of empty arrays."""
+        counts = {
+            "FIELD": len(self.fields),
+            "SCRATCH": self.scratch,
+            "SIGNAL": len(self.signals) + len(self.tables),
+            "PARAM": len(self.params),
+            "CORNER": len(self.movable),
+        }
+        return {f"{name}_COUNT": max(1, count) for name, count in counts.items()}
+
+    @property
     def source(self) -> str:
         """The C++ text of the struct."""
-        return TEMPLATE.format(
-            real=CTYPES[self.problem.grid.dtype],
-            fields=len(self.fields),
-            scratch=max(1, self.scratch),
-            signals=self._series,
-            params=max(1, len(self.params)),
-            corners=max(1, len(self.movable)),
-        )
+        real = CTYPES[self.problem.grid.dtype]
+        *counts, corners = (f"{name} = {count}" for name, count in self._counts.items())
+        return TEMPLATE.format(real=real, counts=", ".join(counts), corners=corners)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The same struct for NumPy; unused entries of at least one element keep both free of empty arrays."""
-        real = np.dtype(self.problem.grid.dtype)
-        signal = np.dtype([("samples", "<u8"), ("count", "<i8")])
-        members: list[Any] = [
-            ("fields", FIELD, (len(self.fields),)),
-            ("scratch", "<u8", (max(1, self.scratch),)),
-            ("signals", signal, (self._series,)),
-            ("regions", "<u8"),
-            ("receivers", "<u8"),
-            ("traces", "<u8"),
-            ("clock", "<u8"),
-            ("total_steps", "<i8"),
-            ("step", "<i8"),
-            ("params", real, (max(1, len(self.params)),)),
-            ("corners", "<i4", (max(1, len(self.movable)), 3)),
-            ("lo", "<i4", (3,)),
-            ("hi", "<i4", (3,)),
-            ("count", "<i4"),
-            ("source", "<i4"),
-            ("target", "<i4"),
-        ]
-        return np.dtype(members, align=True)
+        """The same struct for NumPy."""
+        signal, real = layout_of("arguments.cuh", "Signal"), self.problem.grid.dtype
+        return layout_of("arguments.cuh", "Arguments", Field=FIELD, Signal=signal, R=real, **self._counts)
 
 
 @remembered()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.common.arguments import FIELD, Arguments
 from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.skeletons import include
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Problem, footprint
@@ -63,11 +64,8 @@ class ExchangeTables:
         fault_log, record, op: as in `service`; begun, last: the word in which block `last` says that the pass has
         begun, one more than `passed` (0: nobody asks); notes: the list of a recorded run.
         """
-        words = [("local", "<u8"), ("remote", "<u8"), ("expected", "<i8"), ("op", "<i8")]
-        side = np.dtype([*words, ("fields", FIELD, (len(self.arguments.fields),))])
-        words = [(name, "<i8") for name in ("passed", "timeout", "fault_log", "record", "op", "begun", "last")]
-        words += [("notes", "<u8")] if self.recorded else []
-        return np.dtype([("side", side, (2,)), *words])
+        side = layout_of("exchange2d.cuh", "Side", Field=FIELD, FIELD_COUNT=len(self.arguments.fields))
+        return layout_of("exchange2d.cuh", "Exchange", Side=side, WITH_NOTES=self.recorded)
 
     def counts(self, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
         """The tiles in the boundary region of a slab, at its low and its high end: what the neighbours there count."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.kernel import Plan, unit
@@ -24,19 +23,10 @@ from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.grid import Box
 
-PASSES = np.dtype(
-    [
-        ("interior", "<u8"),
-        ("boundary", "<u8"),
-        ("interior_count", "<i8"),
-        ("boundary_count", "<i8"),
-        ("passes", "<i8"),
-        ("arrived", "<u8"),
-        ("before", "<i8"),
-    ]
-)
+PASSES = layout_of("persistent2d.cuh", "Passes")
 """The tiles of a device (tables of REGION), how many passes; the address of the counter of its blocks' barrier, and how
 often they have arrived there before."""
 
