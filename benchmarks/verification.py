@@ -91,8 +91,8 @@ def protocols() -> tuple[Protocol, ...]:
     made = pass_kernel(build(read(ROOT / MODEL)).problem, 4)
     assert made is not None
     peer = PeerKernel.of(made)
-    resident = (PersistentKernel(made, plain=plain).program for plain in (True, False))
-    programs = [program for program in (peer.plain, peer.edge, peer.layer, *resident) if program is not None]
+    resident = (PersistentKernel(made, interior=plain).program for plain in (True, False))
+    programs = [program for program in (peer.interior, peer.boundary, peer.layer, *resident) if program is not None]
     texts = (KernelText(expanded(program.source), program.entry) for program in programs)
     return tuple(dict.fromkeys(protocol for text in texts for protocol in text.protocols().values()))
 

@@ -26,7 +26,7 @@ from problems import jacobi_problem, radar_problem, sweep_jacobi, sweep_yee, yee
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.blocked2d.tiles import edge_tiles
+from peergrid.codegen.cuda.blocked2d.tiles import boundary_tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER, REGION
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem
@@ -131,7 +131,7 @@ class Bench:
         result.ms_per_pass = self.device.timed(several(every)) / PASSES
         for k in every:
             alone = self.device.timed(several([k]), 3) / PASSES
-            if made.launches[k].program is made.kernel.plain:
+            if made.launches[k].program is made.kernel.interior:
                 result.plain_ms = alone
             elif made.launches[k].program is made.kernel.layer:
                 result.layer_ms = alone
@@ -162,11 +162,11 @@ class OneStep:
 
     def __init__(self, bench: Bench) -> None:
         kernel = PassKernel(bench.problem, Shape(1), 128)
-        self.program: Program = kernel.edge
+        self.program: Program = kernel.boundary
         self.function = Module(compile_cubin(self.program.source, bench.device.arch)).function(
             self.program.entry, self.program.shared_bytes
         )
-        boxes = list(edge_tiles([bench.problem.grid.box], kernel.cut))
+        boxes = list(boundary_tiles([bench.problem.grid.box], kernel.cut))
         regions = np.zeros(len(boxes), REGION)
         regions["lo"][:, :2] = [b.lo for b in boxes]
         regions["hi"][:, :2] = [b.hi for b in boxes]

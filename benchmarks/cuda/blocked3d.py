@@ -195,7 +195,7 @@ class Bench:
         return {name: BlockLayout(fields[name], fields[name].box & box, size, 8) for name in self.problem.state}
 
     def measure(self, kernel: PassKernel3D, built: Built) -> Result:
-        device, program = self.device, kernel.plain
+        device, program = self.device, kernel.interior
         module = Module(built.tiles)
         function = module.function(program.entry, program.shared_bytes)
         kind, of = driver.CUfunction_attribute, driver.cuFuncGetAttribute
@@ -266,7 +266,7 @@ def variants(case: str, problem: Problem, shapes: str) -> Iterator[PassKernel3D]
 
 def build(kernel: PassKernel3D, device: Device) -> Built:
     """The machine code of the kernels that a pass over the grid launches."""
-    box, tiles = kernel.problem.grid.box, compile_cubin(kernel.plain.source, device.arch)
+    box, tiles = kernel.problem.grid.box, compile_cubin(kernel.interior.source, device.arch)
     left = kernel.remainder(box, device.multiprocessors)
     if not left:
         return Built(tiles)

@@ -1,4 +1,5 @@
-"""What one pass over the box of a device costs: its plain tiles and its edge tiles, alone and together, on one GPU.
+"""What one pass over the box of a device costs: its interior tiles and its boundary tiles, alone and together, on one
+GPU.
 
     python benchmarks/cuda/boxes.py [--size 16384] [--devices 1,2,4,8] [--rows LO:HI,…] [--model] [--out boxes.json]
 
@@ -74,8 +75,8 @@ class Pass:
         for launch in self.kernel.launches(box, 1, receivers):
             if launch.program is not self.kernel.layer:  # which is made to fit beside the others
                 self.function(launch)
-        slots = self.resident.get(self.kernel.edge.entry, 1), self.resident.get(self.kernel.plain.entry, 1)
-        roomy = self.kernel.around(self.registers.get(self.kernel.plain.entry, 255))
+        slots = self.resident.get(self.kernel.boundary.entry, 1), self.resident.get(self.kernel.interior.entry, 1)
+        roomy = self.kernel.around(self.registers.get(self.kernel.interior.entry, 255))
         launches = roomy.shorter(box, *slots).launches(box, slots[1], receivers)
         given = [self.memory.arguments(launch, 0) for launch in launches]
         for values in given:
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--rows", default="", help="further slabs, as LO:HI,…")
     parser.add_argument("--case", choices=("radar", "yee", "model"), default="radar", help="model: as `peergrid bench`")
     parser.add_argument(
-        "--edge", default="", help="fields of the pass kernel to change, as edge_width=128,edge_rows=32"
+        "--edge", default="", help="fields of the pass kernel to change, as boundary_width=128,boundary_rows=32"
     )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""How many rows an edge tile of a persistent kernel should have: every choice on grids of several sizes.
+"""How many rows a boundary tile of a persistent kernel should have: every choice on grids of several sizes.
 
     python benchmarks/cuda/edge_rows.py [--device cuda:0] [--only radar] [--depths 8,4] [--heights 16,48]
         [--out edge_rows.json]
@@ -45,7 +45,7 @@ SECONDS, SAMPLES, MOST_STEPS = 0.02, 3, 10**7
 
 
 def step_seconds(problem: Problem, depth: int, device: str, height: int) -> float | None:
-    """Seconds of a step by the persistent kernel whose edge tiles have so many rows; None where there is none.
+    """Seconds of a step by the persistent kernel whose boundary tiles have so many rows; None where there is none.
 
     The choice is remembered with the problem: what is measured is one of its own.
     Raises RuntimeError where the kernel in use has other tiles.
@@ -67,7 +67,7 @@ def step_seconds(problem: Problem, depth: int, device: str, height: int) -> floa
 
 @contextmanager
 def _only(height: int) -> Iterator[None]:
-    """The one choice that edge tiles beside plain ones have for now."""
+    """The one choice that boundary tiles beside plain ones have for now."""
     usual = CudaDriver.model
     CudaDriver.model = lambda driver, ordinal: replace(usual(driver, ordinal), persistent_rows=(height,))  # type: ignore
     try:
@@ -87,9 +87,10 @@ def kernel_in_use(simulation: Simulation) -> PersistentKernel | None:
 
 
 def _check(kernel: PersistentKernel | None, height: int) -> None:
-    found = "none" if kernel is None else f"{kernel.rows} rows" + ("" if kernel.plain else ", all of them edge tiles")
-    if kernel is None or not kernel.plain or kernel.rows != height:
-        raise RuntimeError(f"The kernel should have edge tiles of {height} rows beside plain ones; it has {found}.")
+    alone = kernel is not None and not kernel.interior
+    found = "none" if kernel is None else f"{kernel.rows} rows" + (", all of them boundary tiles" if alone else "")
+    if kernel is None or not kernel.interior or kernel.rows != height:
+        raise RuntimeError(f"The kernel should have boundary tiles of {height} rows and interior ones; it has {found}.")
 
 
 def _timed(simulation: Simulation, steps: int) -> float:
@@ -119,7 +120,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--only", default="", help="only problems with this word in their name")
     parser.add_argument("--depths", type=numbers, default=[8, 4], help="steps of a pass, such as 8,4")
-    parser.add_argument("--heights", type=numbers, default=H200.persistent_rows, help="rows of an edge tile")
+    parser.add_argument("--heights", type=numbers, default=H200.persistent_rows, help="rows of a boundary tile")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 

@@ -64,9 +64,9 @@ class Case:
             problem,
             self.shape,
             norm=norm,
-            edge_rows=self.edge_rows,
+            boundary_rows=self.edge_rows,
             least_rows=self.least_rows,
-            edge_ahead=self.edge_ahead,
+            boundary_ahead=self.edge_ahead,
         )
 
 

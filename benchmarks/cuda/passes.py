@@ -35,7 +35,7 @@ class Built:
 def build(kernel: PassKernel, arch: str) -> Built:
     """Compile the programs of a pass; needs no GPU."""
     began = time.perf_counter()
-    plain, edge = (compile_cubin(program.source, arch) for program in (kernel.plain, kernel.edge))
+    plain, edge = (compile_cubin(program.source, arch) for program in (kernel.interior, kernel.boundary))
     sums = compile_cubin(kernel.sums.source, arch) if kernel.norm else None
     layer = compile_cubin(kernel.layer.source, arch) if kernel.layer else None
     return Built(kernel, plain, edge, layer, sums, time.perf_counter() - began)
@@ -47,7 +47,11 @@ class LoadedPass:
     def __init__(self, memory: Memory, built: Built) -> None:
         self.memory, self.device, self.kernel = memory, memory.device, built.kernel
         self.modules: list[Module] = []
-        codes = ((built.kernel.plain, built.plain), (built.kernel.edge, built.edge), (built.kernel.layer, built.layer))
+        codes = (
+            (built.kernel.interior, built.plain),
+            (built.kernel.boundary, built.edge),
+            (built.kernel.layer, built.layer),
+        )
         self.functions = {program: self._loaded(program, code) for program, code in codes if program and code}
         self.blocks = self._blocks_at_once()
         slots = self.device.multiprocessors * max(1, self.blocks) * built.kernel.shape.warps
@@ -61,10 +65,10 @@ class LoadedPass:
         """Registers and memory of the kernels, and the warps of a multiprocessor."""
         kernel, kind = self.kernel, driver.CUfunction_attribute
         found = {
-            "registers": self._attribute(kernel.plain, kind.CU_FUNC_ATTRIBUTE_NUM_REGS),
-            "edge_registers": self._attribute(kernel.edge, kind.CU_FUNC_ATTRIBUTE_NUM_REGS),
-            "local_bytes": self._attribute(kernel.plain, kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
-            "shared_bytes": kernel.plain.shared_bytes,
+            "registers": self._attribute(kernel.interior, kind.CU_FUNC_ATTRIBUTE_NUM_REGS),
+            "edge_registers": self._attribute(kernel.boundary, kind.CU_FUNC_ATTRIBUTE_NUM_REGS),
+            "local_bytes": self._attribute(kernel.interior, kind.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+            "shared_bytes": kernel.interior.shared_bytes,
             "warps_per_multiprocessor": self.blocks * kernel.shape.warps,
         }
         if kernel.layer is not None:
@@ -94,7 +98,7 @@ class LoadedPass:
 
     def _blocks_at_once(self) -> int:
         """Blocks of the plain kernel that a multiprocessor holds."""
-        plain = self.kernel.plain
+        plain = self.kernel.interior
         return int(check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
             self.functions[plain], plain.threads, plain.shared_bytes)))  # fmt: skip
 

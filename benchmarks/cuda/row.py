@@ -196,13 +196,13 @@ class Loaded:
 
 
 class PeerRun:
-    """Passes as one graph on each device: a launch for plain tiles and one for edge tiles in each pass."""
+    """Passes as one graph on each device: a launch for interior tiles and one for boundary tiles in each pass."""
 
     def __init__(self, row: Row, made: PassKernel, pool: ThreadPoolExecutor) -> None:
         made = replace(made, has_strips=False)
         self.row, self.made, self.kernel = row, made, PeerKernel.of(made)
         arch = row.devices[0].arch
-        programs = [self.kernel.plain, self.kernel.edge, *([made.sums] if made.norm else [])]
+        programs = [self.kernel.interior, self.kernel.boundary, *([made.sums] if made.norm else [])]
         cubins = list(pool.map(lambda program: compile_cubin(program.source, arch), programs))
         self.loaded = [[Loaded(device, *pair) for pair in zip(programs, cubins, strict=True)] for device in row.devices]
         self.launches = [
@@ -279,7 +279,7 @@ class PeerRun:
             check(driver.cuEventRecord(device.fork, device.main))
             check(driver.cuStreamWaitEvent(device.side, device.fork, 0))
         for k, launch in enumerate(launches):
-            plain = launch.program is self.kernel.plain
+            plain = launch.program is self.kernel.interior
             stream = device.side if forked and not plain else device.main
             loaded = self.loaded[number][0 if plain else 1]
             self._start(loaded, (launch.blocks, 1), stream, given[k, turn % 2], links, *more)

@@ -32,4 +32,4 @@ def test_as_many_steps_in_the_same_shape(shipped: Callable[[], Problem], own: Ca
     steps = steps_per_pass(ours)
     assert steps == steps_per_pass(theirs) > 1
     kernels = [pass_kernel(problem, steps) for problem in (ours, theirs)]
-    assert len({(kernel.shape, kernel.cut.columns, kernel.plain.shared_bytes) for kernel in kernels if kernel}) == 1
+    assert len({(kernel.shape, kernel.cut.columns, kernel.interior.shared_bytes) for kernel in kernels if kernel}) == 1

@@ -52,7 +52,7 @@ def texts(case: Case, problem: Problem, arch: str, registers: Registers) -> Iter
     needed = kernels.needed(schedule)
     yield from (Text(source, shared) for source, shared in needed.texts.items() if source != service.SOURCE)
     for kernel in needed.striped:
-        layer = kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer
+        layer = kernel.around(registers(kernel.interior.source, kernel.interior.entry)).layer
         assert layer is not None
         yield Text(layer.source, layer.shared_bytes)
 

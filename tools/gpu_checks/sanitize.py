@@ -95,7 +95,7 @@ def clean(strategy: str) -> None:
     small, rows = radar(60, 48, STEPS), shipped_waves(48, 1300, lossy=True)
     problems = [(small, 1, None), (small, 3, None), (cube((14, 12, 20)), 1, None), (rows, 1, None), (rows, 3, None)]
     problems += [(relaxed(160, 300), 4, None), (relaxed(160, 300), 4, "u")]
-    if strategy == "persistent":  # so large that blocks take plain tiles and edge tiles by turns
+    if strategy == "persistent":  # so large that blocks take interior tiles and boundary tiles by turns
         problems.append((relaxed(640, 900), 3, None))
     for problem, depth, norm in problems:
         found = []

@@ -215,7 +215,7 @@ class Forecaster:
         op = next(op for op in found.schedule.ops if isinstance(op, Compute) and op.device == site.device)
         began = state.queues[op.queue] = 1.0  # far behind the host
         compute(state, 0, [op])
-        if len(works) > 1:  # strips begin when plain tiles have
+        if len(works) > 1:  # strips begin when interior tiles have
             state.issue(op.host, self.machine.calls.launch)
         return state.queues[op.queue] - began + self.machine.delays.neighbour, max(state.hosts.values())
 

@@ -167,14 +167,18 @@ def tiles2d(kernel: PassKernel, site: Site, boxes: Boxes) -> Iterator[KernelWork
     problem, steps, gpu = site.problem, kernel.steps, site.gpu
     registers = min(255, shape2d.registers(problem, steps, kernel.shape.columns, kernel.norm))
     made = kernel if kernel.layer is None else kernel.around(registers)
-    slots = _slots(gpu, made.edge, BOUNDARY_REGISTERS), _slots(gpu, made.plain, registers)
+    slots = _slots(gpu, made.boundary, BOUNDARY_REGISTERS), _slots(gpu, made.interior, registers)
     found: dict[str, list[Launch]] = {}
     for box in boxes:
         for launch in made.shorter(box, *slots).launches(box, slots[1], site.recorded):
-            plain, strip = launch.program is made.plain, launch.program == made.layer
-            found.setdefault("interior" if plain else "strip" if strip else "boundary", []).append(launch)
+            interior, strip = launch.program is made.interior, launch.program == made.layer
+            found.setdefault("interior" if interior else "strip" if strip else "boundary", []).append(launch)
     used = {"interior": registers, "strip": STRIP_REGISTERS, "boundary": BOUNDARY_REGISTERS}
-    columns = {"interior": kernel.shape.columns, "strip": STRIP_COLUMNS, "boundary": kernel.edge_width / WARP / WARPS}
+    columns = {
+        "interior": kernel.shape.columns,
+        "strip": STRIP_COLUMNS,
+        "boundary": kernel.boundary_width / WARP / WARPS,
+    }
     kinds, touched = [kind for kind in KINDS if kind in found], _touched(problem, boxes)
     for kind in kinds:
         regions = np.concatenate([launch.regions for launch in found[kind]])
@@ -237,13 +241,13 @@ def _longest(rows: np.ndarray[Any, Any], slots: int) -> float:
 
 
 def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    slots = _slots(site.gpu, kernel.plain, shape1d.registers(kernel))
+    slots = _slots(site.gpu, kernel.interior, shape1d.registers(kernel))
     for box in boxes:
         for launch in kernel.launches(box, slots, site.recorded):
             shape = (launch.regions["hi"] - launch.regions["lo"])[:, 0]
             own, plan = float(shape.sum()), pipeline(site.problem, 1)
             moved = own * (len(plan.inputs) + len(plan.finals)) * site.problem.itemsize
-            interior = launch.program is kernel.plain
+            interior = launch.program is kernel.interior
             width = kernel.shape.width if interior else float(shape.max())
             results = len(shape) * width * kernel.steps * per_cell(site.problem, 1)
             chain = kernel.steps * per_cell(site.problem, 1) * kernel.shape.cells * -(-len(shape) // slots)
@@ -259,18 +263,18 @@ def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[Ke
     blocks = max(1, persistent_resident(kernel) * site.gpu.multiprocessors)
     tiles = kernel.tiles(box, blocks)
     lost, row = FILLED * overhead(problem, steps), _row(problem, steps, made.shape.columns)
-    plain = [(tile.hi[0] - tile.lo[0] + lost) * row for tile in tiles.plain]
-    edge = [block_tile(kernel, tile) for tile in tiles.edge]
-    rows = (max(plain[n : n + kernel.warps]) for n in range(0, len(plain), kernel.warps))
-    units = [*((one, 0.0) for one in edge), *((0.0, one) for one in rows)]
+    inside = [(tile.hi[0] - tile.lo[0] + lost) * row for tile in tiles.interior]
+    boundary = [block_tile(kernel, tile) for tile in tiles.boundary]
+    rows = (max(inside[n : n + kernel.warps]) for n in range(0, len(inside), kernel.warps))
+    units = [*((one, 0.0) for one in boundary), *((0.0, one) for one in rows)]
     each = [
         (sum(one[0] for one in units[n::blocks]), sum(one[1] for one in units[n::blocks]))
         for n in range(min(blocks, len(units)))
     ]
     late = {max(each, key=sum), max(each, key=lambda chains: 3 * chains[0] + chains[1])}
     moved, touched = box.size * _loaded(problem, steps) * problem.itemsize, _touched(problem, [box])
-    whole = sum(plain) * WARP, sum(edge) * kernel.warps * WARP
-    here, there = (moved, 0) if plain else (0, moved)
+    whole = sum(inside) * WARP, sum(boundary) * kernel.warps * WARP
+    here, there = (moved, 0) if inside else (0, moved)
     return tuple(
         (
             KernelWork("persistent", len(each), blocks, there, touched, whole[1], chains[0]),
@@ -286,7 +290,7 @@ def block_tile(kernel: PersistentKernel, tile: Box) -> float:
     """
     made, problem, steps = kernel.made, kernel.made.problem, kernel.made.steps
     cells, fields = slowest(problem, tile)
-    around, parts = overhead(problem, steps) / steps, made.edge_width / WARP / kernel.warps
+    around, parts = overhead(problem, steps) / steps, made.boundary_width / WARP / kernel.warps
     rounds = [(min(tile.shape[0], kernel.rows) + left * around) * parts for left in range(steps + 1)]
     arithmetic = sum(max(1.0, each) for each in rounds[:-1]) * cells
     return arithmetic + rounds[-1] * fields * ROW_FIELD + steps * len(problem.stages) * BARRIER
@@ -297,7 +301,7 @@ def block_tile(kernel: PersistentKernel, tile: Box) -> float:
 
 def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     problem, steps = site.problem, kernel.steps
-    slots = _slots(site.gpu, kernel.plain, round(shape3d.registers(kernel)))
+    slots = _slots(site.gpu, kernel.interior, round(shape3d.registers(kernel)))
     for box in boxes:
         short = kernel.shorter(box, slots, slots)
         for launch in short.launches(box, slots, site.recorded):
@@ -315,26 +319,26 @@ def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelW
 
 def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     """The launches of tiles, and those of the remainder by one-step kernels."""
-    plain = list(_tiles3d(kernel, site, boxes))
+    streamed = list(_tiles3d(kernel, site, boxes))
     rest = [left for box in boxes for left in kernel.shorter(box, 1, 1).remainder(box, 1, site.recorded)]
     for part in remainders(kernel.problem, kernel.steps, rest, site.gpu):
         for number, step in enumerate(part.steps):
             for place, work in enumerate(single_steps(site, step, part.later(number))):
                 behind = bool(number or place)
                 yield replace(
-                    work, family=f"{work.family}, remainder", beside=bool(plain), behind=behind and bool(plain)
+                    work, family=f"{work.family}, remainder", beside=bool(streamed), behind=behind and bool(streamed)
                 )
-    yield from plain
+    yield from streamed
 
 
 def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     kernel, site = made.kernel, replace(site, made=made.setting.problem)
     parts = kernel.parts_of(boxes, site.gpu, site.recorded)
-    plain = [work for box in parts.plain for work in _streamed(kernel, site, box)]
+    streamed = [work for box in parts.interior for work in _streamed(kernel, site, box)]
     if parts.beside:
         for place, work in enumerate(single_steps(site, parts.beside)):
-            yield replace(work, beside=bool(plain), behind=bool(place and plain)) if plain else work
-    yield from plain
+            yield replace(work, beside=bool(streamed), behind=bool(place and streamed)) if streamed else work
+    yield from streamed
     if parts.after:
         for plan in made.behind:
             yield from single_steps(replace(site, made=plan.setting.problem), parts.after)

@@ -82,7 +82,8 @@ def texts_of_run(plan: Layout, options: Options, gpu: GpuModel, registers: Regis
     kernels = Kernels(plan, None, gpu, (gpu.multiprocessors,) * plan.devices, lambda one, other: True)
     schedule = one_iteration(plan, options)
     needed, served = kernels.needed(schedule), _served(kernels, schedule)
-    around = (kernel.around(registers(kernel.plain.source, kernel.plain.entry)).layer for kernel in needed.striped)
+    inside = ((kernel, kernel.interior) for kernel in needed.striped)
+    around = (kernel.around(registers(program.source, program.entry)).layer for kernel, program in inside)
     strips = (layer.source for layer in around if layer is not None)
     for text in dict.fromkeys((*(text for text in needed.texts if text != service.SOURCE), *strips)):
         names = [name for name in KERNEL.findall(expanded(text)) if name in served]

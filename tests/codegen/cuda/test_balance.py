@@ -89,7 +89,7 @@ def test_gpus_get_balanced_slabs_unless_a_split_is_asked_for() -> None:
 
 @pytest.mark.parametrize("boundary", ["fixed", "reflecting"])
 def test_edges_of_a_cube_cost_nothing(boundary: Boundary) -> None:
-    """Plain tiles of 3D passes serve them."""
+    """Interior tiles of 3D passes serve them."""
     assert rows(balanced(diffusion((64, 64, 64), boundary), 4, 2)) == [16] * 4
 
 

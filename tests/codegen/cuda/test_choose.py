@@ -27,9 +27,9 @@ SQUARE = (2048, 2048)
 def test_texts_are_made_once_however_tiles_are_cut() -> None:
     kernel = pass_kernel(yee(SQUARE), 8)
     assert kernel is not None
-    shorter = replace(kernel, edge_rows=16, least_rows=8)
-    assert shorter.plain is kernel.plain
-    assert shorter.edge is kernel.edge
+    shorter = replace(kernel, boundary_rows=16, least_rows=8)
+    assert shorter.interior is kernel.interior
+    assert shorter.boundary is kernel.boundary
 
 
 def test_what_was_measured_best_is_chosen() -> None:
@@ -68,16 +68,16 @@ def test_tiles_are_short_where_the_device_has_room() -> None:
     box = relaxation(SQUARE).grid.box
     assert kernel.shorter(box, 1, 1) == kernel
     shortest = kernel.shorter(box, 10**6, 10**6)
-    assert (shortest.edge_rows, shortest.layer_rows, shortest.least_rows) == (32, 8, 8)
+    assert (shortest.boundary_rows, shortest.layer_rows, shortest.least_rows) == (32, 8, 8)
 
     def longest(one: PassKernel, entry: str) -> int:
         (regions,) = (launch.regions for launch in one.launches(box, 10**6) if launch.program.entry == entry)
         return int((regions["hi"][:, 0] - regions["lo"][:, 0]).max())
 
-    assert replace(kernel, has_strips=False).shorter(box, 10**6, 10**6).edge_rows == 8
+    assert replace(kernel, has_strips=False).shorter(box, 10**6, 10**6).boundary_rows == 8
     assert longest(shortest, "layer2d") <= 8 < longest(kernel, "layer2d")
     assert longest(shortest, "stream2d") < longest(kernel, "stream2d")
-    assert shortest.plain.source == kernel.plain.source
+    assert shortest.interior.source == kernel.interior.source
     normed = pass_kernel(relaxation(SQUARE), 8, "u")
     assert normed is not None
     assert normed.shorter(box, 10**6, 10**6) == normed
@@ -87,17 +87,17 @@ def test_tiles_of_one_step_find_room_beside_plain_ones() -> None:
     problem = model(512, 512, 10)
     kernel = pass_kernel(problem, 1, least=1)
     assert kernel is not None
-    room = H200.shared % (kernel.plain.shared_bytes + H200.block_reserved)
-    assert kernel.edge.shared_bytes + H200.block_reserved <= room
-    assert replace(kernel, edge_ahead=kernel.edge_ahead + 1).edge.shared_bytes + H200.block_reserved > room
+    room = H200.shared % (kernel.interior.shared_bytes + H200.block_reserved)
+    assert kernel.boundary.shared_bytes + H200.block_reserved <= room
+    assert replace(kernel, boundary_ahead=kernel.boundary_ahead + 1).boundary.shared_bytes + H200.block_reserved > room
     one, few = kernel.shorter(problem.grid.box, 10**6, 1), kernel.shorter(problem.grid.box, 1, 1)
-    assert (one.edge_rows, one.layer_rows, few.edge_rows) == (4, 8, kernel.edge_rows)
+    assert (one.boundary_rows, one.layer_rows, few.boundary_rows) == (4, 8, kernel.boundary_rows)
 
 
 def test_plain_tiles_of_one_step_take_turns_where_they_would_be_long() -> None:
     kernel = pass_kernel(model(512, 512, 10), 1, least=1)
     assert kernel is not None
-    plain = next(launch for launch in kernel.launches(kernel.problem.grid.box, 1) if launch.program is kernel.plain)
+    plain = next(launch for launch in kernel.launches(kernel.problem.grid.box, 1) if launch.program is kernel.interior)
     rows = plain.regions["hi"][:, 0] - plain.regions["lo"][:, 0]
     assert 64 < rows.max() <= 128
     slow = pass_kernel(model(512, 512, 10), 2)

@@ -19,7 +19,7 @@ def test_two_steps_pay_for_heat_and_for_yee() -> None:
         kernel = pass3d(problem, 2)
         assert kernel is not None
         assert worth(kernel) > 1
-        assert kernel.plain.shared_bytes <= H200.most_shared
+        assert kernel.interior.shared_bytes <= H200.most_shared
 
 
 def test_what_has_no_kernel() -> None:
@@ -45,6 +45,6 @@ def test_chosen_kernels_do_not_spill() -> None:
     for problem in (diffusion(CUBE), radar(CUBE)):
         kernel = pass3d(problem, 2)
         assert kernel is not None
-        (report,) = resources(kernel.plain.source, "sm_90").values()
+        (report,) = resources(kernel.interior.source, "sm_90").values()
         assert report.spills == 0
-        assert report.registers * kernel.plain.threads <= 65536
+        assert report.registers * kernel.interior.threads <= 65536

@@ -12,7 +12,7 @@ from stream_examples_3d import yee as volume
 
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, NARROW, fitted
+from peergrid.codegen.cuda.choose.fitted2d import BOUNDARY_COLUMNS, NARROW, fitted
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
@@ -38,16 +38,16 @@ def test_planes_have_as_long_passes_on_smaller_gpus(name: str, gpu: GpuModel) ->
     kernels = [kernel for steps in LENGTHS[2] if (kernel := pass_kernel(problem, steps, gpu=gpu)) is not None]
     for kernel in (*kernels, one_step(problem, 1 << 30, gpu)):
         if kernel is not None:
-            programs = (kernel.plain, kernel.edge, *((kernel.layer,) if kernel.layer else ()))
+            programs = (kernel.interior, kernel.boundary, *((kernel.layer,) if kernel.layer else ()))
             assert max(program.shared_bytes for program in programs) <= gpu.block_shared
-            assert kernel.cut.edge_columns >= EDGE_COLUMNS
+            assert kernel.cut.boundary_columns >= BOUNDARY_COLUMNS
 
 
 def test_rows_ahead_go_before_columns_and_blocks_are_of_few_warps() -> None:
     def shape(gpu: GpuModel, dtype: str) -> tuple[int, int, int]:
         kernel = pass_kernel(PLANES[f"absorbers {dtype}"](), 8, gpu=gpu)
         assert kernel is not None
-        return kernel.edge_width, kernel.edge_ahead, kernel.shape.warps
+        return kernel.boundary_width, kernel.boundary_ahead, kernel.shape.warps
 
     bounds = [(kernel.shape.blocks, kernel.shape.warps) for kernel in (
         pass_kernel(PLANES[f"{name} float32"](), 8, gpu=RTX) for name in ("absorbers", "relaxation")
@@ -86,7 +86,7 @@ def test_volumes() -> None:
         for steps in set(lengths(problem, gpu=gpu)) - {1}:
             kernel = several_steps(problem, steps, gpu=gpu)
             assert kernel is not None
-            assert kernel.plain.shared_bytes <= gpu.block_shared
+            assert kernel.interior.shared_bytes <= gpu.block_shared
 
 
 @pytest.mark.nvrtc
@@ -95,7 +95,7 @@ def test_plain_tiles_do_not_spill(architecture: str, gpu: GpuModel) -> None:
     pytest.importorskip("cuda.core")
     kernel = pass_kernel(PLANES["absorbers float32"](), 8, gpu=gpu)
     assert kernel is not None
-    (report,) = resources(kernel.plain.source, architecture).values()
+    (report,) = resources(kernel.interior.source, architecture).values()
     assert report.spills == 0
 
 
@@ -103,6 +103,6 @@ def test_plain_tiles_do_not_spill(architecture: str, gpu: GpuModel) -> None:
 def test_a_block_of_edge_tiles_alone_has_a_multiprocessor_to_itself(gpu: GpuModel) -> None:
     made = pass_kernel(PLANES["relaxation float32"](), 8)
     assert isinstance(made, PassKernel)
-    program = PersistentKernel(made, plain=False, gpu=gpu).program
+    program = PersistentKernel(made, interior=False, gpu=gpu).program
     assert gpu.blocks_by_shared(program.shared_bytes) == 1
     assert program.shared_bytes <= gpu.block_shared

@@ -67,10 +67,11 @@ def test_columns_that_wrap_cost_a_margin_on_both_sides(make: Make, steps: int, b
 def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
     made = pass_kernel(make((2048, 2048)), 8)
     assert made is not None
-    roomy = [replace(made, beside=left(taken(plain).registers)) for plain in (made.plain, PeerKernel.of(made).plain)]
+    programs = made.interior, PeerKernel.of(made).interior
+    roomy = [replace(made, beside=left(taken(program).registers)) for program in programs]
     for kernel in (roomy[0], PeerKernel.of(roomy[1])):
         assert kernel.layer is not None
-        plain, zone = (taken(program) for program in (kernel.plain, kernel.layer))
+        plain, zone = (taken(program) for program in (kernel.interior, kernel.layer))
         assert max(plain.spills, zone.spills) <= 8
         assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= H200.registers // 4
 
@@ -82,12 +83,12 @@ def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
 def test_a_large_block_takes_the_place_of_one_of_plain_tiles(steps: int, norm: str | None, arch: str) -> None:
     made = pass_kernel(relaxation((2048, 4096), ("periodic", "fixed")), steps, norm)
     assert made is not None
-    plain = taken(made.plain, arch)
+    plain = taken(made.interior, arch)
     zone = made.around(plain.registers).layer
     assert zone is not None
     assert zone.tiles_per_block == LARGE_BLOCK
     assert taken(zone, arch).spills == 0
-    assert zone.threads * whole(taken(zone, arch).registers) <= made.plain.threads * whole(plain.registers)
+    assert zone.threads * whole(taken(zone, arch).registers) <= made.interior.threads * whole(plain.registers)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_plain_tiles_are_higher_where_all_begin_at_once_by_it(size: int, higher:
 )
 def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None) -> None:
     problem = absorbers((160, 420)) if make is absorbers else make((110, 300), boundary)
-    small = replace(kernel_of(problem), norm=norm, edge_rows=24)
+    small = replace(kernel_of(problem), norm=norm, boundary_rows=24)
     large = replace(small, tiles_per_block=LARGE_BLOCK)
     for kernel, warps in ((small, 1), (large, LARGE_BLOCK)):
         assert kernel.layer is not None
@@ -142,7 +143,7 @@ def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None)
 def test_what_wraps_is_a_zone_for_a_box_without_plain_tiles() -> None:
     """As the rim of a device is that has a grid's last rows, where these are no whole block of a norm."""
     problem = relaxation((110, 300), ("periodic", "fixed"))
-    kernel = replace(kernel_of(problem), norm="u", edge_rows=24)
+    kernel = replace(kernel_of(problem), norm="u", boundary_rows=24)
     rows = {
         launch.program.entry: int((launch.regions["hi"] - launch.regions["lo"])[:, 1].sum())
         for launch in kernel.launches(Box((96, 0), (110, 300)), 4)
@@ -202,7 +203,7 @@ def test_absorbers_on_all_sides(depth: int, dtype: str) -> None:
     ("parts", "device"), [((3, 1), 0), ((3, 1), 1), ((3, 1), 2), ((1, 2), 0), ((2, 2), 3), ((1, 5), 2), ((2, 6), 0)]
 )
 def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int, tiles: int) -> None:
-    """The last two are narrower than plain tiles."""
+    """The last two are narrower than interior tiles."""
     problem = absorbers((140, 420))
     outcome = advance(problem, replace(kernel_of(problem, 4), tiles_per_block=tiles), parts, device)
     assert "layer2d" in outcome.entries
@@ -238,7 +239,7 @@ def test_norms_are_those_of_edge_tiles(
     make: Make, boundary: Boundary, norm: str, steps: int, columns: set[int]
 ) -> None:
     problem = make((110, 300), boundary)
-    kernel = replace(kernel_of(problem, steps), norm=norm, edge_rows=24)
+    kernel = replace(kernel_of(problem, steps), norm=norm, boundary_rows=24)
     assert kernel.layers is not None
     assert {part.shape.columns for part in kernel.layers.parts} == columns
     assert_same_norms(problem, kernel)
@@ -247,7 +248,7 @@ def test_norms_are_those_of_edge_tiles(
 @pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
 def test_norms_beside_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
     problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
-    assert_same_norms(problem, replace(kernel_of(problem), norm="Ez", edge_rows=24))
+    assert_same_norms(problem, replace(kernel_of(problem), norm="Ez", boundary_rows=24))
 
 
 def assert_same_norms(problem: Problem, kernel: PassKernel) -> None:

@@ -19,7 +19,7 @@ PROBLEM = relaxation((2048, 2048))
 @pytest.mark.parametrize(("steps", "rows"), [(1, 2), (2, 6), (6, 9), (7, 12), (8, 12)])
 def test_only_the_rows_with_which_sums_end_stand_in_the_code_by_themselves(steps: int, rows: int) -> None:
     pytest.importorskip("cuda.core")
-    source = PassKernel(PROBLEM, Shape(steps), norm="u").plain.source
+    source = PassKernel(PROBLEM, Shape(steps), norm="u").interior.source
     sums = "BlockSums<Interior2D>"
     said = f"static_assert(({sums}::last() - {sums}::first() + 2) * {sums}::PERIOD == {rows});"
     assert resources(source + said, "sm_90")
@@ -35,7 +35,7 @@ def test_rows_change_registers_where_a_block_is_no_whole_number_of_their_turns()
 def test_tiles_begin_where_blocks_do() -> None:
     kernel = pass_kernel(PROBLEM, 6, "u")
     assert kernel is not None
-    plain = next(launch for launch in kernel.launches(PROBLEM.grid.box, 200) if launch.program is kernel.plain)
+    plain = next(launch for launch in kernel.launches(PROBLEM.grid.box, 200) if launch.program is kernel.interior)
     assert not (plain.regions["lo"][:, :2] % NORM_ALIGN).any()
 
 
@@ -45,7 +45,7 @@ def test_steps_stay_in_registers(steps: int, arch: str) -> None:
     pytest.importorskip("cuda.core")
     kernel = pass_kernel(PROBLEM, steps, "u")
     assert kernel is not None
-    for source in (kernel.plain.source, PeerKernel.of(kernel).plain.source):
+    for source in (kernel.interior.source, PeerKernel.of(kernel).interior.source):
         (report,) = resources(source, arch).values()
         assert report.spills <= 8
         assert report.registers <= 128

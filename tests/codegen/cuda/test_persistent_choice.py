@@ -59,7 +59,7 @@ def measured() -> list[Any]:
 @pytest.mark.parametrize(("name", "depth", "rows", "columns", "times"), measured())
 def test_what_is_chosen_was_fast(name: str, depth: int, rows: int, columns: int, times: dict[int, float]) -> None:
     kernel = chosen(problem_of(name, rows, columns), depth)
-    assert kernel.plain
+    assert kernel.interior
     assert times[kernel.rows] <= 1.16 * min(times.values())
 
 
@@ -73,7 +73,7 @@ def test_what_is_chosen_loses_little_in_the_mean() -> None:
 
 def test_the_smallest_grids_have_one_edge_tile_for_each_block() -> None:
     kernel = chosen(problem_of("Jacobi", 256, 256), 8)
-    assert not kernel.plain
+    assert not kernel.interior
     assert kernel.rows in ALONE_ROWS
     tiles = -(-256 // kernel.rows) * -(-256 // kernel.block.columns)
     assert tiles <= H200
@@ -90,7 +90,7 @@ def test_a_gpu_with_few_multiprocessors_gets_a_kernel_too() -> None:
 
 @pytest.mark.parametrize("device", range(3))
 def test_the_slowest_device_decides_wherever_it_is(device: int) -> None:
-    """What is damped there takes edge tiles; the last one is left out, whose tiles beside it are others."""
+    """What is damped there takes boundary tiles; the last one is left out, whose tiles beside it are others."""
     rows, columns = 8192, 2048
     grid, first = Grid((rows, columns)), device * rows // 4 + 10
     u, damped = grid.field("u", 0.0), Box((first, 0), (first + rows // 8, columns))

@@ -47,7 +47,7 @@ def test_more_sources_than_have_their_place_in_the_struct(boundary: str) -> None
 def test_a_source_just_beside_a_plain_tile() -> None:
     problem = radar((90, 300))
     kernel = PassKernel(problem, Shape(4, warps=2))
-    plain = next(launch for launch in kernel.launches(problem.grid.box, 4) if launch.program == kernel.plain)
+    plain = next(launch for launch in kernel.launches(problem.grid.box, 4) if launch.program == kernel.interior)
     right = int(plain.regions["hi"][:, 1].min())
     beside = radar((90, 300), source=(45, right + 1))
     outcome = advance(beside, PassKernel(beside, Shape(4, warps=2), has_strips=False))

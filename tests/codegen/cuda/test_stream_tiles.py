@@ -28,10 +28,10 @@ def test_every_cell_has_a_tile_and_sources_stay_away_from_plain_ones(
     source = data.draw(st.tuples(st.integers(8, rows - 1), st.integers(0, columns - 1)))
     found = cut_up(radar((rows, columns), source=source), slots)
     covered = np.zeros((rows, columns), bool)
-    for tile in (*found.plain, *found.edge):
+    for tile in (*found.interior, *found.boundary):
         covered[tile.lo[0] : tile.hi[0], tile.lo[1] : tile.hi[1]] = True
     assert covered.all()
-    reached = [tile for tile in found.plain if all(
+    reached = [tile for tile in found.interior if all(
         lo - (STEPS - 1) <= at < hi + STEPS - 1 for lo, at, hi in zip(tile.lo, source, tile.hi, strict=True)
     )]  # fmt: skip
     assert not reached
@@ -39,6 +39,6 @@ def test_every_cell_has_a_tile_and_sources_stay_away_from_plain_ones(
 
 def test_a_source_bars_the_rows_around_it_only() -> None:
     problem = radar((400, 260), source=(200, 130))
-    columns = [tile for tile in cut_up(problem, 1).plain if tile.lo[1] <= 130 < tile.hi[1]]
+    columns = [tile for tile in cut_up(problem, 1).interior if tile.lo[1] <= 130 < tile.hi[1]]
     barred = 400 - 6 - sum(tile.shape[0] for tile in columns)
     assert barred < 40

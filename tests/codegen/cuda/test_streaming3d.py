@@ -62,7 +62,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
                 first = -one.memory.block(name, 0).box.lo[axis]
                 for beyond in (slice(0, first), slice(first + cells, None)):
                     before.array[(slice(None),) * axis + (beyond,)] = np.nan
-    (plain,) = kernel.parts(one.box, SMALL).plain
+    (plain,) = kernel.parts(one.box, SMALL).interior
     given = one.arguments(0, 3, scratch_fields(problem) if kernel.steps == 1 else ())
     wraps = np.array([(kernel.wraps(one.box),)], WRAPS)
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
@@ -181,7 +181,7 @@ def test_cells_that_other_updates_reach_are_left_over() -> None:
     kernel = in_one(problem, 1, FEW)
     one, plain = advance(problem, FEW)
     parts = kernel.parts(one.box, SMALL, one.recorded)
-    assert sum(box.size for box in (*parts.plain, *parts.beside)) == one.box.size
+    assert sum(box.size for box in (*parts.interior, *parts.beside)) == one.box.size
     heard = [problem.receivers[number].cell for number in one.recorded]
     assert all(any(cell in box for box in (*parts.beside, *parts.after)) for cell in heard)
     for box in parts.after:  # made anew once the kernel is done

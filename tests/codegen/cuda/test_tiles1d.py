@@ -44,7 +44,7 @@ def test_receivers_record_every_step_also_where_interior_tiles_serve() -> None:
     problem = waves(2000)
     kernel = PassKernel1D(problem, Shape1D(5, 8))
     outcome = advance(problem, kernel)
-    plain = next(launch for launch in outcome.launches if launch.program == kernel.plain)
+    plain = next(launch for launch in outcome.launches if launch.program == kernel.interior)
     away = problem.receivers[1].cell[0]
     assert any(row["lo"][0] <= away < row["hi"][0] for row in plain.regions)
     assert outcome.agrees

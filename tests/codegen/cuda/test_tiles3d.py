@@ -32,10 +32,10 @@ def test_every_cell_has_a_tile_and_sources_stay_away_from_interior_ones(
         kernel_of(radar(shape, source=source), STEPS, 64, 16, 2).rings, Box.of(shape), slots, least=4
     )
     covered = np.zeros(shape, int)
-    for tile in (*found.plain, *found.edge):
+    for tile in (*found.interior, *found.boundary):
         covered[tile.slices((0, 0, 0))] += 1
     assert (covered == 1).all()
-    reached = [tile for tile in found.plain if all(
+    reached = [tile for tile in found.interior if all(
         lo - (STEPS - 1) <= at < hi + STEPS - 1 for lo, at, hi in zip(tile.lo, source, tile.hi, strict=True)
     )]  # fmt: skip
     assert not reached

@@ -71,7 +71,7 @@ def test_same_bits(
     words: bool,
     registers: int,
 ) -> None:
-    """registers: of a thread of plain tiles; 128 leave zones no room."""
+    """registers: of a thread of interior tiles; 128 leave zones no room."""
     monkeypatch.setattr(executor, "CudaDriver", lambda: HostDriver(seed=1, words=words, registers=registers))
     problem, field = drawn
     norm = field if normed else None

@@ -104,7 +104,7 @@ def test_whole_rows_travel_as_one_run() -> None:
 
 @pytest.mark.parametrize("depth", [2, 8])
 def test_passes_of_several_steps_read_within_the_blocks(depth: int) -> None:
-    """Plain tiles load as many rows of every field as the farthest-reaching one needs, coefficients included."""
+    """Interior tiles load as many rows of every field as the farthest-reaching one needs, coefficients included."""
     problem = yee_with_absorber((120, 2000))
     plan = layout(problem, Partition(problem.grid, (2, 1)), Options("serial", depth=depth))
     kernel = pass_kernel(problem, depth)
@@ -113,7 +113,7 @@ def test_passes_of_several_steps_read_within_the_blocks(depth: int) -> None:
     seen = 0
     for device in range(plan.devices):
         blocks = block_layouts(plan, device)
-        plain = [one for one in kernel.launches(plan.partition.owned(device), 64) if one.program is kernel.plain]
+        plain = [one for one in kernel.launches(plan.partition.owned(device), 64) if one.program is kernel.interior]
         for launch in plain:
             for version in kernel.stream.levels.inputs:
                 block = blocks[version.field]

@@ -83,16 +83,18 @@ def test_bits_of_several_stages_with_absorber_and_receivers() -> None:
 
 
 @pytest.mark.parametrize(("registers", "room"), [(207, 96), (215, 80)])
-def test_tiles_of_zones_keep_to_the_registers_that_plain_tiles_leave(registers: int, room: int) -> None:
+def test_tiles_of_strips_keep_to_the_registers_that_interior_tiles_leave(registers: int, room: int) -> None:
     problem, driver = random_heat((90, 200), ("fixed", "fixed")), HostDriver(registers=registers)
     run(problem, (0, 1), driver)
-    zoned = [text for text in driver.texts if "struct StripTiles" in text]
-    assert zoned
-    assert all(f"__maxnreg__({room})" in text for text in zoned)
+    with_strips = [text for text in driver.texts if "struct StripTiles" in text]
+    assert with_strips
+    assert all(f"__maxnreg__({room})" in text for text in with_strips)
 
 
-def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
-    """On each device a word that plain tiles set is awaited in the queue of the zones, behind the launch of both."""
+def test_tiles_of_strips_begin_when_interior_tiles_have() -> None:
+    """On each device a word that interior tiles set is awaited in the queue of the strips, behind the launch of
+    both.
+    """
     problem, options, driver = random_heat((90, 200), ("fixed", "fixed")), Options("peer", depth=DEPTH), HostDriver()
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     executor = CudaExecutor(plan, STEPS, (0, 1), driver=driver)
@@ -106,12 +108,12 @@ def test_tiles_of_zones_begin_when_plain_tiles_have() -> None:
     rows = [row for row in lowered.buffers[0].table if row[FUNCTION] == launch]
     found = [(int(row[FIRST + 8]), names[int(row[FIRST])]) for row in rows]
     executor.close()
-    assert len(found) == 2 * 2 * 4  # passes of devices, of which each has plain tiles, edges, and zones behind a word
+    assert len(found) == 2 * 2 * 4  # passes of devices: interior tiles, boundary tiles, a word, and strips behind it
     for place in range(0, len(found), 4):
-        (plain, first), (edge, second), (zones, third), (behind, last) = found[place : place + 4]
+        (interior, first), (boundary, second), (strips, third), (behind, last) = found[place : place + 4]
         assert (first, second, third, last) == ("stream2d_peer", "edge2d_peer", "await_flag", "layer2d_peer")
-        assert len({plain, edge, zones}) == 3
-        assert zones == behind
+        assert len({interior, boundary, strips}) == 3
+        assert strips == behind
 
 
 @pytest.mark.parametrize(("resident", "told"), [(3, True), (1000, False)])

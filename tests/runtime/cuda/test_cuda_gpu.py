@@ -71,7 +71,7 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_several_steps_per_pass(strategy: StrategyName, devices: str) -> None:
-    """Every length of a pass, with edge tiles alone and with plain ones."""
+    """Every length of a pass, with boundary tiles alone and with plain ones."""
     for name in ("heat_fixed", "heat_periodic", "heat_reflecting", "one_sided", "yee"):
         with Simulation(PROBLEMS[name](), STEPS, devices=devices, options=Options(strategy, depth=4)) as run:
             run.run(STEPS)

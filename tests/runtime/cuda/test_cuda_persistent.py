@@ -69,7 +69,7 @@ def run(
 @pytest.mark.parametrize("boundary", [("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting")])
 @pytest.mark.parametrize(("devices", "blocks"), [(1, 8), (2, 5), (3, 2)])
 def test_bits(devices: int, blocks: int, boundary: tuple[Boundary, Boundary]) -> None:
-    """On the blocks given, the first two cases take edge tiles alone."""
+    """On the blocks given, the first two cases take boundary tiles alone."""
     problem, driver = random_heat((60, 200), boundary), HostDriver(seed=devices, blocks=blocks)
     found, notes = run(problem, tuple(range(devices)), driver)
     assert found == run(problem, (0,), None)[0]
@@ -102,7 +102,7 @@ def test_bits_of_profiles(
     boundary: tuple[Boundary, Boundary],
     dtype: str,
 ) -> None:
-    """By edge tiles alone, which have 16 warps, and by such of so many rows beside plain ones.
+    """By boundary tiles alone, which have 16 warps, and by such of so many rows beside plain ones.
 
     128 rows and those around them are more values of a profile than four warps have threads.
     """

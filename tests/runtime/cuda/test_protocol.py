@@ -21,8 +21,8 @@ def texts() -> Iterator[KernelText]:
     for problem in (random_heat((90, 200)), yee_with_absorber((150, 330))):
         made = pass_kernel(problem, 3)
         assert made is not None
-        peer, resident = PeerKernel.of(made), (PersistentKernel(made, plain=plain) for plain in (True, False))
-        programs = [peer.plain, peer.edge, peer.layer, *(kernel.program for kernel in resident)]
+        peer, resident = PeerKernel.of(made), (PersistentKernel(made, interior=plain) for plain in (True, False))
+        programs = [peer.interior, peer.boundary, peer.layer, *(kernel.program for kernel in resident)]
         yield from (KernelText(expanded(program.source), program.entry) for program in programs if program is not None)
 
 

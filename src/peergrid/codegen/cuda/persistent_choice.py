@@ -1,10 +1,10 @@
 """The choice of the kernel that makes many passes, from the problem and the GPUs, before anything is compiled.
 
-A pass lasts as long as the block that has the most to do. Blocks take edge tiles first, then plain ones, which are as
-short as the blocks left over have room for: low edge tiles are soon done, but take many blocks. So the heights
-`GpuModel.persistent_rows` are compared by counting, in rows of a plain tile. On H200s
-(`benchmarks/cuda/edge_rows.py`) a row of a plain tile takes 0.34 to 0.5 µs, one of an edge tile 0.4 to 0.9 of that,
-with absorbers 4 to 6 times as long (before profiles lay in shared memory).
+A pass lasts as long as the block that has the most to do. Blocks take boundary tiles first, then interior ones, which
+are as short as the blocks left over have room for: low boundary tiles are soon done, but take many blocks. So the
+heights `GpuModel.persistent_rows` are compared by counting, in rows of an interior tile. On H200s
+(`benchmarks/cuda/edge_rows.py`) a row of an interior tile takes 0.34 to 0.5 µs, one of a boundary tile 0.4 to 0.9 of
+that, with absorbers 4 to 6 times as long (before profiles lay in shared memory).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from peergrid.codegen.cuda.blocked.interior import obstacles
 from peergrid.codegen.cuda.blocked.levels import levels
-from peergrid.codegen.cuda.blocked.plain import obstacles
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
@@ -25,12 +25,12 @@ from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are edge tiles
-LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of an edge tile; of a plain one
-EDGE_ROW = 0.6  # what a row of an edge tile costs, in rows of a plain one
+ALONE_ROWS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of tiles on the smallest grids, where all are boundary tiles
+LEAST_COLUMNS, LEAST_ROWS = 16, 16  # of a boundary tile; of an interior one
+BOUNDARY_ROW = 0.6  # what a row of a boundary tile costs, in rows of an interior one
 ABSORBING_ROW = 5.0  # the same where stages differ from place to place, as absorbers make them
 TOGETHER = 0.1  # what the work of all blocks counts beside that of the busiest
-BESIDE = 24  # registers of a lane beside those that the rows of a plain tile take
+BESIDE = 24  # registers of a lane beside those that the rows of an interior tile take
 SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, room for two blocks of eight warps:
 # compilers rather spill the others
 
@@ -39,7 +39,7 @@ SQUEEZED, TWICE = 144, 128  # a lane that needs up to 144 registers gets 128, ro
 def persistent_kernel(
     problem: Problem, steps: int, boxes: tuple[Box, ...], gpu: GpuModel, multiprocessors: tuple[int, ...]
 ) -> PersistentKernel | None:
-    """The kernel with the shortest tiles of which each block takes one; else one with plain tiles, too.
+    """The kernel with the shortest tiles of which each block takes one; else one with interior tiles, too.
 
     steps: of a pass; boxes: what each device owns; gpu: what it is fitted to; multiprocessors: of each device,
     which may have a part of a GPU.
@@ -47,7 +47,7 @@ def persistent_kernel(
     made = pass_kernel(problem, steps, least=1, gpu=gpu)
     if made is None:
         return None
-    alone = PersistentKernel(made, plain=False, gpu=gpu)
+    alone = PersistentKernel(made, interior=False, gpu=gpu)
     if alone.block.columns < LEAST_COLUMNS:
         return None
     for kernel in _within_shared(alone, ALONE_ROWS):
@@ -75,7 +75,7 @@ def saves_launches(problem: Problem, steps: int, cells: int, machine: Machine) -
 
 
 def _within_shared(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator[PersistentKernel]:
-    """The kernel with so many rows of an edge tile, as long as a block can have the shared memory."""
+    """The kernel with so many rows of a boundary tile, as long as a block can have the shared memory."""
     for rows in choices:
         made = replace(kernel, rows=rows)
         if made.shared_bytes > kernel.gpu.block_shared:
@@ -84,14 +84,16 @@ def _within_shared(kernel: PersistentKernel, choices: Sequence[int]) -> Iterator
 
 
 def _cost(kernel: PersistentKernel, works: Sequence[tuple[Box, int]]) -> float:
-    """The cost of a pass for the slowest device, in rows of plain tiles; works: each box with its multiprocessors."""
+    """The cost of a pass for the slowest device, in rows of interior tiles; works: each box with its
+    multiprocessors.
+    """
     each = resident(kernel)
     return max(_cost_of(kernel, box, max(1, each * count)) for box, count in works)
 
 
 def _different(made: PassKernel, boxes: Sequence[Box], multiprocessors: Sequence[int]) -> Iterable[tuple[Box, int]]:
     """One of all boxes that have the same tiles for as many multiprocessors: as large, with the same ends of the grid
-    and the same obstacles to plain tiles.
+    and the same obstacles to interior tiles.
     """
     excluded, last = obstacles(made.problem, made.steps), len(boxes) - 1
     found: dict[object, tuple[Box, int]] = {}
@@ -105,18 +107,18 @@ def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     """The same of one device with so many blocks; block `b` takes units `b`, `b + blocks` and so on, edges first."""
     made, tiles = kernel.made, kernel.tiles(box, blocks)
     beside = overhead(made.problem, made.steps)
-    plain_cost = beside + max((tile.hi[0] - tile.lo[0] for tile in tiles.plain), default=0)
-    edge_cost = _edge_row(made.problem) * (kernel.rows + beside)
-    edges, units = len(tiles.edge), kernel.units(tiles.plain, tiles.edge)
+    interior_cost = beside + max((tile.hi[0] - tile.lo[0] for tile in tiles.interior), default=0)
+    boundary_cost = _boundary_row(made.problem) * (kernel.rows + beside)
+    boundaries, units = len(tiles.boundary), kernel.units(tiles.interior, tiles.boundary)
     busiest = max(
-        _units_of(edges, b, blocks) * (edge_cost - plain_cost) + _units_of(units, b, blocks) * plain_cost
+        _units_of(boundaries, b, blocks) * (boundary_cost - interior_cost) + _units_of(units, b, blocks) * interior_cost
         for b in range(min(blocks, units))
     )
-    return busiest + TOGETHER * (edges * edge_cost + (units - edges) * plain_cost) / blocks
+    return busiest + TOGETHER * (boundaries * boundary_cost + (units - boundaries) * interior_cost) / blocks
 
 
-def _edge_row(problem: Problem) -> float:
-    return ABSORBING_ROW if any(len(stage.updates) > 1 for stage in problem.stages) else EDGE_ROW
+def _boundary_row(problem: Problem) -> float:
+    return ABSORBING_ROW if any(len(stage.updates) > 1 for stage in problem.stages) else BOUNDARY_ROW
 
 
 def _units_of(units: int, block: int, blocks: int) -> int:

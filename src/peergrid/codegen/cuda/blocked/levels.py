@@ -66,26 +66,26 @@ class Levels:
 
 
 @remembered()
-def plain_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]], ...]:
+def usual_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]], ...]:
     """For each stage and target, the update of most cells: what the interior does (none where no update has half)."""
     half = problem.grid.box.size / 2
     found: list[dict[str, tuple[Update, Assignment]]] = []
     for stage in problem.stages:
-        plain: dict[str, tuple[Update, Assignment]] = {}
+        assigned: dict[str, tuple[Update, Assignment]] = {}
         for target in stage.targets:
             best = max(stage.writers(target), key=lambda pair: pair[0].box.size)
             if best[0].box.size > half:
-                plain[target] = best
-        found.append(plain)
+                assigned[target] = best
+        found.append(assigned)
     return tuple(found)
 
 
 @remembered()
-def plain_fields(problem: Problem) -> tuple[str, ...]:
+def usual_fields(problem: Problem) -> tuple[str, ...]:
     """The fields that the interior reads, writes, or carries over because they change elsewhere."""
     half = problem.grid.box.size / 2
     found = {name for name in problem.state if problem.fields[name].box.size > half}
-    for stage in plain_updates(problem):
+    for stage in usual_updates(problem):
         for target, (_, assignment) in stage.items():
             found |= {target, *(read.field for read in assignment.reads)}
     return tuple(name for name in problem.fields if name in found)
@@ -96,9 +96,9 @@ def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
     """The nodes of the interior's updates; norm: a field whose rows before each step are kept until its row after the
     step is known.
     """
-    stages = plain_updates(problem)
-    accesses = [_access(number, plain) for number, plain in enumerate(stages) if plain]
-    made = pipeline(plain_fields(problem), accesses, steps, kept=norm)
+    stages = usual_updates(problem)
+    accesses = [_access(number, assigned) for number, assigned in enumerate(stages) if assigned]
+    made = pipeline(usual_fields(problem), accesses, steps, kept=norm)
     nodes = tuple(
         node_of(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
     )
@@ -106,10 +106,10 @@ def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
     return Levels(steps, nodes, made.inputs, finals, made.starts)
 
 
-def _access(number: int, plain: Mapping[str, tuple[Update, Assignment]]) -> StageAccess:
+def _access(number: int, assigned: Mapping[str, tuple[Update, Assignment]]) -> StageAccess:
     """The rows that the interior's updates of a stage read."""
-    reads = {read for _, assignment in plain.values() for read in assignment.reads}
-    return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(plain))
+    reads = {read for _, assignment in assigned.values() for read in assignment.reads}
+    return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(assigned))
 
 
 def node_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:

@@ -15,9 +15,9 @@ from peergrid.stencil import Problem
 class TiledKernel(ABC):
     """A frozen, hashable value: the programs of `steps` steps in one pass, and the tiles of a box.
 
-    norm: a field the norm of whose change every pass sums up, by `sums` behind the others; plain, edge, layer: the
-    programs of interior tiles, of boundary tiles and of boundary strips; leaves_remainder: whether `remainder` is ever
-    more than nothing.
+    norm: a field the norm of whose change every pass sums up, by `sums` behind the others; interior, boundary, layer:
+    the programs of interior tiles, of boundary tiles and of boundary strips; leaves_remainder: whether `remainder` is
+    ever more than nothing.
     """
 
     if TYPE_CHECKING:  # fields of frozen values, in whose way properties would stand
@@ -29,14 +29,14 @@ class TiledKernel(ABC):
 
     @property
     @abstractmethod
-    def plain(self) -> Program: ...
+    def interior(self) -> Program: ...
 
     @property
     def norm(self) -> str | None:
         return None
 
     @property
-    def edge(self) -> Program | None:
+    def boundary(self) -> Program | None:
         return None
 
     @property
@@ -64,17 +64,17 @@ class TiledKernel(ABC):
     def _launches(self, box: Box, slots: int, recorded: Sequence[int]) -> Iterator[Launch]:
         here = self._heard(box, recorded)
         found = self.tiles(box, slots, here)
-        yield Launch(self.plain, regions_of(found.plain))
-        if self.edge is not None:
-            yield Launch(self.edge, *serving(self.problem, found.edge, here))
+        yield Launch(self.interior, regions_of(found.interior))
+        if self.boundary is not None:
+            yield Launch(self.boundary, *serving(self.problem, found.boundary, here))
         if self.layer is not None:
             yield Launch(self.layer, numbered(found.layer))
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
         """The cells of a box that tiles leave to kernels of one step; arguments as for `launches`."""
-        return self.tiles(box, slots, self._heard(box, recorded)).edge if self.edge is None else ()
+        return self.tiles(box, slots, self._heard(box, recorded)).boundary if self.boundary is None else ()
 
-    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> Self:
+    def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> Self:
         """The kernel with tiles as short as the device has room for; slots: of each kind that run at once."""
         return self
 

@@ -1,4 +1,4 @@
-"""The tiles of a pass, and how what plain ones cover is cut along axis 0."""
+"""The tiles of a pass, and the division of the interior along axis 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.plain import FAR
+from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.grid import Box
 
 
@@ -14,8 +14,8 @@ from peergrid.grid import Box
 class Tiles:
     """Disjoint or agreeing boxes that cover the box of a pass; those of a strip with its number."""
 
-    plain: tuple[Box, ...]
-    edge: tuple[Box, ...]
+    interior: tuple[Box, ...]
+    boundary: tuple[Box, ...]
     layer: tuple[tuple[int, Box], ...] = ()
 
 

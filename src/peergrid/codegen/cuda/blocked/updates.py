@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.confined import confined_bits
-from peergrid.codegen.cuda.blocked.levels import plain_updates
-from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
+from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import flags, identifiers, listed
@@ -197,10 +197,10 @@ class Updates:
 
 def applied_inside(problem: Problem, number: int) -> tuple[Applied, ...]:
     """The updates of a stage in the interior, each with its assignments that apply there."""
-    plain = plain_updates(problem)[number].values()
+    assigned = usual_updates(problem)[number].values()
     return tuple(
-        (update, tuple(assignment for other, assignment in plain if other is update))
-        for update in dict.fromkeys(update for update, _ in plain)
+        (update, tuple(assignment for other, assignment in assigned if other is update))
+        for update in dict.fromkeys(update for update, _ in assigned)
     )
 
 

@@ -32,12 +32,12 @@ class PassKernel1D(TiledKernel):
         return Tile1D(self.problem, self.shape)
 
     @cached_property
-    def plain(self) -> Program:
+    def interior(self) -> Program:
         """The kernel of interior tiles."""
         return program(self.problem, Interior1D(self.tile).kernel)
 
     @cached_property
-    def edge(self) -> Program:
+    def boundary(self) -> Program:
         """The kernel of boundary tiles."""
         return program(self.problem, Boundary1D(self.tile).kernel)
 

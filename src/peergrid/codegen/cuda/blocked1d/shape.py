@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.blocked.reach import reach
 from peergrid.stencil import Problem, footprint
 
@@ -80,7 +80,7 @@ class Tile1D:
 
     def _reads(self, stage: int) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
-        for _, assignment in plain_updates(self.problem)[stage].values():
+        for _, assignment in usual_updates(self.problem)[stage].values():
             for read in sorted(assignment.reads, key=lambda read: (read.field, read.offset)):
                 left, right = found.get(read.field, (0, 0))
                 found[read.field] = max(left, -read.offset[0]), max(right, read.offset[0])

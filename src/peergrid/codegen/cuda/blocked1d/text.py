@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
-from peergrid.codegen.cuda.blocked.levels import plain_fields, plain_updates
+from peergrid.codegen.cuda.blocked.levels import usual_fields, usual_updates
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, applied_inside
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
 from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
@@ -55,18 +55,18 @@ class Interior1D:
             LEFT=tile.margins[0],
             USEFUL=tile.useful,
         )
-        lists = numbers(Held=map(updates.number, plain_fields(tile.problem)))
+        lists = numbers(Held=map(updates.number, usual_fields(tile.problem)))
         stages = picked("Stage", (f"InteriorStage{number}" for number in range(len(self._stages))))
         return "\n".join((*self._texts(updates), struct("Interior1D", given, lists, stages)))
 
     @property
     def _stages(self) -> tuple[int, ...]:
         """The stages that do something."""
-        return tuple(number for number, plain in enumerate(plain_updates(self.tile.problem)) if plain)
+        return tuple(number for number, assigned in enumerate(usual_updates(self.tile.problem)) if assigned)
 
     def _texts(self, updates: Updates) -> Iterator[str]:
         for number, stage in enumerate(self._stages):
-            reads, targets = self.tile.reads[stage], tuple(plain_updates(self.tile.problem)[stage])
+            reads, targets = self.tile.reads[stage], tuple(usual_updates(self.tile.problem)[stage])
             given = constants(
                 WRITTEN=len(targets),
                 READS=len(reads),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.plain import allowed, obstacles
+from peergrid.codegen.cuda.blocked.interior import allowed, obstacles
 from peergrid.codegen.cuda.blocked.tiles import Tiles, spans
 from peergrid.codegen.cuda.blocked1d.shape import ALIGN, Tile1D
 from peergrid.grid import Box
@@ -26,15 +26,15 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
     rest = [box]
     for part in ranges:
         rest = list(subtract(rest, part))
-    edge = [piece for part in rest for piece in _cut(part, ceil(part.shape[0] / tile.shape.most))]
+    boundary = [piece for part in rest for piece in _cut(part, ceil(part.shape[0] / tile.shape.most))]
     heard = (Box.cell(tile.problem.receivers[number].cell) for number in recorded)
-    edge += dict.fromkeys(cell for cell in heard if not any(piece.covers(cell) for piece in edge))
+    boundary += dict.fromkeys(cell for cell in heard if not any(piece.covers(cell) for piece in boundary))
     units = sum(ceil(part.shape[0] / tile.useful) for part in ranges)
     share = min(1.0, WAVES * slots / max(1, units))
-    plain = [
+    interior = [
         piece for part in ranges for piece in _cut(part, ceil(share * ceil(part.shape[0] / tile.useful)), tile.useful)
     ]
-    return Tiles(tuple(plain), tuple(edge))
+    return Tiles(tuple(interior), tuple(boundary))
 
 
 def _aligned(box: Box) -> Box:

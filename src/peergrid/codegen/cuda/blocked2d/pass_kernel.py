@@ -1,9 +1,9 @@
 """A pass of several steps as what an executor needs to launch it: texts, entries, tiles, threads, shared memory.
 
-A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the plain
-tiles (`stream`), those of the strips along the grid's sides (`strips`) and the edge tiles (`edge`). Each takes
-`Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j) with j a
-multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
+A pass is up to three launches over complementary tiles, in any order and at the same time if there is room: the
+interior tiles (`stream`), those of the strips along the grid's sides (`strips`) and the boundary tiles (`boundary`).
+Each takes `Arguments` with `regions` and `count` of its own; `lo` and `hi` are the box of the pass. The cell (i, j)
+with j a multiple of 4 has to lie at a multiple of 16 bytes (`pitch` too).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
+from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.blocked.kernel import program
-from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
@@ -23,7 +23,7 @@ from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
-from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
+from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     USUAL,
@@ -42,8 +42,8 @@ from peergrid.grid import Box
 from peergrid.stencil import Problem
 
 ROWS = (8, 16, 32, 64)  # of tiles that are made shorter
-SHORT = 4  # rows of an edge tile in passes of one step, where there is room
-STRIP_ROW = 0.4  # of the time of a plain tile's row, that of a strip's
+SHORT = 4  # rows of a boundary tile in passes of one step, where there is room
+STRIP_ROW = 0.4  # of the time of an interior tile's row, that of a strip's
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,21 @@ class PassKernel(TiledKernel):
     """The kernels by which `shape.steps` steps of a 2D problem are made in one pass.
 
     norm: a field the norm of whose change is summed up for every step (see `common.norm`); then all kernels take
-    `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks. edge_rows,
-    layer_rows, least_rows, most_rows: most rows of an edge tile and of one in a strip, fewest and most of a plain one;
-    short tiles cost more and are done sooner; edge_ahead: rows that an edge tile loads ahead; has_strips: whether
-    strips have their kernel; beside: registers of a thread that plain tiles leave to it (see `strips.kernel.left`);
-    tiles_per_block: its tiles in a block; displaced: plain tiles whose room such a block takes.
+    `Norms` after `Arguments`, and so does `norm_sum`, which is launched after them on (bands, steps) blocks.
+    boundary_rows, layer_rows, least_rows, most_rows: most rows of a boundary tile and of one in a strip, fewest and
+    most of an interior one; short tiles cost more and are done sooner; boundary_ahead: rows that a boundary tile loads
+    ahead; has_strips: whether strips have their kernel; beside: registers of a thread that interior tiles leave to it
+    (see `strips.kernel.left`); tiles_per_block: its tiles in a block; displaced: interior tiles whose room such a block
+    takes.
     """
 
     problem: Problem
     shape: Shape
-    edge_width: int = 64
+    boundary_width: int = 64
     norm: str | None = None
-    edge_rows: int = 64
+    boundary_rows: int = 64
     least_rows: int = 32
-    edge_ahead: int = 3
+    boundary_ahead: int = 3
     layer_rows: int = 64
     has_strips: bool = True
     most_rows: int = FAR
@@ -79,7 +80,7 @@ class PassKernel(TiledKernel):
         return self.shape.steps
 
     def around(self, registers: int) -> PassKernel:
-        """The kernel where plain tiles take so many registers: those of strips as these leave room for them."""
+        """The kernel where interior tiles take so many registers: those of strips as these leave room for them."""
         room = displaced(registers, self.shape.warps)
         return replace(self, beside=left(registers), tiles_per_block=tiles_in_block(registers), displaced=room)
 
@@ -89,9 +90,9 @@ class PassKernel(TiledKernel):
         return StreamPlan2D(self.problem, self.shape, norm=self.norm, pointers=self.pointers)
 
     @cached_property
-    def edges(self) -> Boundary2D:
+    def boundary_tile(self) -> Boundary2D:
         """The plan of boundary tiles."""
-        shape = BoundaryShape(self.shape.steps, self.edge_width, self.edge_ahead)
+        shape = BoundaryShape(self.shape.steps, self.boundary_width, self.boundary_ahead)
         return Boundary2D(self.problem, shape, norm=self.norm)
 
     @cached_property
@@ -107,12 +108,12 @@ class PassKernel(TiledKernel):
         return ""
 
     @cached_property
-    def plain(self) -> Program:
-        return program(self.problem, interior(self.stream), self.tables)
+    def interior(self) -> Program:
+        return program(self.problem, interior_kernel(self.stream), self.tables)
 
     @cached_property
-    def edge(self) -> Program:
-        return program(self.problem, self.edges.kernel, self.tables)
+    def boundary(self) -> Program:
+        return program(self.problem, self.boundary_tile.kernel, self.tables)
 
     @cached_property
     def layer(self) -> Program | None:
@@ -127,23 +128,23 @@ class PassKernel(TiledKernel):
     @property
     def grid_cut(self) -> Cut:
         """The cut that says where strips lie, whatever the rows of tiles."""
-        return replace(self.cut, edge_rows=64, least_rows=32)
+        return replace(self.cut, boundary_rows=64, least_rows=32)
 
     @cached_property
     def cut(self) -> Cut:
-        beside, useful = margin(self.problem, self.shape), self.edge_width - sum(self.edges.beside)
+        beside, useful = margin(self.problem, self.shape), self.boundary_width - sum(self.boundary_tile.beside)
         if self.norm:
             useful = useful // NORM_COLUMNS * NORM_COLUMNS
         align = (NORM_ROWS, NORM_COLUMNS) if self.norm else (1, 8)
-        columns, edge_rows = self.shape.width - 2 * beside, min(self.edge_rows, MOST_ROWS)
-        return Cut(columns, beside, useful, edge_rows, align, self.least_rows, self.most_rows)
+        columns, boundary_rows = self.shape.width - 2 * beside, min(self.boundary_rows, MOST_ROWS)
+        return Cut(columns, beside, useful, boundary_rows, align, self.least_rows, self.most_rows)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
-        """The tiles of a box: plain ones fill the device in as few waves as can be, edge tiles are for what these leave
-        of it, and tiles of strips find room beside both.
+        """The tiles of a box: interior ones fill the device in as few waves as can be, boundary tiles are for what
+        these leave of it, and tiles of strips find room beside both.
 
-        Where strips come first and take the room of plain tiles, which begin when they have ended, plain tiles are
-        higher and all run at once, if that takes less time by the rows that a slot makes.
+        Where strips come first and take the room of interior tiles, which begin when they have ended, interior tiles
+        are higher and all run at once, if that takes less time by the rows that a slot makes.
         """
 
         def cut(count: int) -> Tiles:
@@ -154,34 +155,35 @@ class PassKernel(TiledKernel):
 
         found = cut(slots)
         room = slots - self.displaced * -(-len(found.layer) // self.tiles_per_block)
-        if not room < len(found.plain) <= slots or room <= 0:
+        if not room < len(found.interior) <= slots or room <= 0:
             return found
         higher, strips = cut(room), [tile for _, tile in found.layer]
-        gained = rows(found.plain) + STRIP_ROW * rows(strips) - rows(higher.plain)
-        return higher if gained > 0 and len(higher.plain) <= room else found
+        gained = rows(found.interior) + STRIP_ROW * rows(strips) - rows(higher.interior)
+        return higher if gained > 0 and len(higher.interior) <= room else found
 
-    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> Self:
+    def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> Self:
         """The kernel with shorter tiles where `box` leaves a device room for more of them: a pass is over when its
         longest tile is. Norms fix the rows of their blocks.
 
-        edge_slots, plain_slots: tiles of each kind that run at once; half of the plain ones keep a device busy.
+        boundary_slots, interior_slots: tiles of each kind that run at once; half of the interior ones keep a device
+        busy.
         """
         if self.norm:
             return self
         strips = -(-box.shape[1] // self.cut.columns)
         coarse = replace(self, most_rows=box.shape[0])
-        tiles = len(coarse.tiles(box, 1, ()).edge)
+        tiles = len(coarse.tiles(box, 1, ()).boundary)
         one = self.steps == 1  # then hardly a row is redundant
-        few = self.layers is not None  # edge tiles beside strips: fewer find room sooner
+        few = self.layers is not None  # boundary tiles beside strips: fewer find room sooner
         rows = (SHORT, *ROWS) if one else ROWS[2 * few :]
-        edge = next((r for r in rows if tiles * self.edge_rows <= edge_slots * r), self.edge_rows)
-        plain = next((r for r in ROWS if 2 * strips * box.shape[0] <= plain_slots * r), self.least_rows)
-        layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * plain_slots * r), self.layer_rows)
+        boundary = next((r for r in rows if tiles * self.boundary_rows <= boundary_slots * r), self.boundary_rows)
+        interior = next((r for r in ROWS if 2 * strips * box.shape[0] <= interior_slots * r), self.least_rows)
+        layer = next((r for r in ROWS if one or strips * box.shape[0] <= 2 * interior_slots * r), self.layer_rows)
         return replace(
             self,
-            edge_rows=min(edge, self.edge_rows),
+            boundary_rows=min(boundary, self.boundary_rows),
             layer_rows=min(layer, self.layer_rows),
-            least_rows=min(plain, self.least_rows),
+            least_rows=min(interior, self.least_rows),
         )
 
     @cached_property

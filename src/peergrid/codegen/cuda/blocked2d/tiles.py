@@ -1,7 +1,7 @@
-"""The tiles of a pass: which cells the plain kernel advances, and which the one that knows edges and confined updates.
+"""The tiles of a pass: the cells of the interior kernel, and those of the kernel for edges and confined updates.
 
-The *core* (see `blocked.plain`) is tiled in strips and chunks; the rows of a plain tile that a source or a receiver
-touches are handed over. Tiles may overlap: where two compute a cell, both find the same bits.
+The *core* (see `blocked.interior`) is tiled in strips and chunks; the rows of an interior tile that a source or a
+receiver touches are handed over. Tiles may overlap: where two compute a cell, both find the same bits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.plain import FAR, allowed, core_of, obstacles
+from peergrid.codegen.cuda.blocked.interior import FAR, allowed, core_of, obstacles
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
 from peergrid.grid import Box
@@ -22,15 +22,15 @@ NEAR = 8  # rows within which receivers share a tile
 
 @dataclass(frozen=True)
 class Cut:
-    """The layout of tiles: useful columns of a plain tile and the columns it loads beside them; useful columns and most
-    rows of an edge tile; multiples at which plain tiles begin and end, along rows and columns; fewest and most rows of
-    a plain tile.
+    """The layout of tiles: useful columns of an interior tile and the columns it loads beside them; useful columns and
+    most rows of a boundary tile; multiples at which interior tiles begin and end, along rows and columns; fewest and
+    most rows of an interior tile.
     """
 
     columns: int
     margin: int
-    edge_columns: int
-    edge_rows: int = 64
+    boundary_columns: int
+    boundary_rows: int = 64
     align: tuple[int, int] = (1, 8)
     least_rows: int = 32
     most_rows: int = FAR
@@ -39,7 +39,7 @@ class Cut:
 @dataclass(frozen=True)
 class Strip:
     """Cells that a kernel of its own serves, not that of boundary tiles (see `strips`): the axis normal to its side,
-    its cells, those of them left to edge tiles, and the most columns and rows of a tile.
+    its cells, those of them left to boundary tiles, and the most columns and rows of a tile.
     """
 
     axis: int
@@ -59,24 +59,24 @@ def tiles(
     recorded: tuple[int, ...] = (),
     strips: tuple[Strip, ...] = (),
 ) -> Tiles:
-    """The tiles of advancing `box`; slots: how many plain tiles run at once; recorded: receivers to serve.
+    """The tiles of advancing `box`; slots: how many interior tiles run at once; recorded: receivers to serve.
 
-    An edge tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell may
-    be summed up twice, and rows with receivers are left to edge tiles.
+    A boundary tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell
+    may be summed up twice, and rows with receivers are left to boundary tiles.
     """
     heard = tuple(Box.cell(problem.receivers[k].cell) for k in recorded)
     summed = cut.align[0] > 1
-    plain_cut = replace(cut, edge_columns=0, edge_rows=0)
-    plain, left = _interior(problem, steps, box, plain_cut, slots, heard if summed else ())
+    interior_cut = replace(cut, boundary_columns=0, boundary_rows=0)
+    interior, left = _interior(problem, steps, box, interior_cut, slots, heard if summed else ())
     rest: list[Box] = list(left)
     layer = []
     for number, strip in enumerate(strips):
         inside, rest = _parted(rest, strip, heard if summed else (), cut.align if summed else (1, 1))
         layer += [(number, tile) for part in inside for tile in _pieces(part, strip.rows, strip.columns, cut.align)]
-    edges = list(edge_tiles(rest, cut))
-    edges += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in edges)], cut)
-    edge = sorted(edges, key=rows_of, reverse=True)  # the long ones begin first
-    return Tiles(plain, tuple(edge), tuple(sorted(layer, key=lambda tile: rows_of(tile[1]), reverse=True)))
+    boundaries = list(boundary_tiles(rest, cut))
+    boundaries += _besides([cell for cell in heard if not any(tile.covers(cell) for tile in boundaries)], cut)
+    boundary = sorted(boundaries, key=rows_of, reverse=True)  # the long ones begin first
+    return Tiles(interior, tuple(boundary), tuple(sorted(layer, key=lambda tile: rows_of(tile[1]), reverse=True)))
 
 
 def rows_of(tile: Box) -> int:
@@ -88,18 +88,18 @@ def rows_of(tile: Box) -> int:
 def _interior(
     problem: Problem, steps: int, box: Box, cut: Cut, slots: int, closed: tuple[Box, ...]
 ) -> tuple[tuple[Box, ...], tuple[Box, ...]]:
-    """The plain tiles, and the boxes that are left; closed: cells that no plain tile may touch."""
+    """The interior tiles, and the boxes that are left; closed: cells that no interior tile may touch."""
     core, points = _core(problem, steps, box, cut.margin, closed)
     core, lost = _aligned(core, cut), overhead(problem, steps)
-    plain, rest = [], list(box - core)
+    interior, rest = [], list(box - core)
     for strips in _strips(core, cut, slots, lost):
         whole = strips[0].hull(strips[-1])
         near = [point for point in points if whole.overlaps(point)]
         for tile in strips:
             inside, left = parted(tile, near, cut.align[0], lost) if near else ([tile], [])
-            plain += inside
+            interior += inside
             rest += left
-    return tuple(plain), tuple(rest)
+    return tuple(interior), tuple(rest)
 
 
 def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
@@ -138,7 +138,7 @@ def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
     """Small tiles that hold the cells, those of a few rows and columns in one."""
     found: dict[tuple[int, int], Box] = {}
     for cell in cells:
-        place = cell.lo[0] // NEAR, cell.lo[1] // cut.edge_columns
+        place = cell.lo[0] // NEAR, cell.lo[1] // cut.boundary_columns
         found[place] = found.get(place, cell).hull(cell)
     return found.values()
 
@@ -173,7 +173,7 @@ def _pieces(box: Box, rows: int, columns: int, align: tuple[int, int]) -> Iterat
             yield Box((lo, max(left, box.lo[1])), (hi, min(left + columns, box.hi[1])))
 
 
-def edge_tiles(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
-    """The boxes cut into edge tiles."""
+def boundary_tiles(boxes: Iterable[Box], cut: Cut) -> Iterator[Box]:
+    """The boxes cut into boundary tiles."""
     for box in boxes:
-        yield from _pieces(box, cut.edge_rows, cut.edge_columns, (cut.align[0], 1))
+        yield from _pieces(box, cut.boundary_rows, cut.boundary_columns, (cut.align[0], 1))

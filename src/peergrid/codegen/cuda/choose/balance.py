@@ -1,6 +1,6 @@
 """Slabs along axis 0 that take GPUs equally long: the cost of each row, derived from the problem alone.
 
-Most cells belong to plain tiles; those that a confined update reaches, or an edge of the grid, to boundary tiles and
+Most cells belong to interior tiles; those that a confined update reaches, or an edge of the grid, to boundary tiles and
 strips, which cost more. So the devices at the ends of a grid with absorbers get fewer rows than those in between. As in
 all of `choose`, no device is asked: every machine makes the same schedule, by the costs of an H200.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.instructions import placed
-from peergrid.codegen.cuda.blocked.plain import obstacles, plain_box
+from peergrid.codegen.cuda.blocked.interior import interior_box, obstacles
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import USUAL
 from peergrid.codegen.cuda.stream3d.core import core
@@ -44,7 +44,7 @@ def balanced(
 
 
 def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[np.int64]:
-    """The cost of a pass of `steps` steps for each row, in cells of plain tiles.
+    """The cost of a pass of `steps` steps for each row, in cells of interior tiles.
 
     edge: how many of them any other cell costs (see `cell_cost`).
     """
@@ -58,10 +58,11 @@ def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[
 
 
 def cell_cost(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
-    """The cost of a cell of some boxes that no plain tile advances, in cells of plain tiles.
+    """The cost of a cell of some boxes that no interior tile advances, in cells of interior tiles.
 
-    A pass over plain tiles takes what memory moves, however many steps it makes; one over others takes the instructions
-    of every step. In 3D, where plain tiles serve edges of the grid, the others take what memory moves, too.
+    A pass over interior tiles takes what memory moves, however many steps it makes; one over others takes the
+    instructions of every step. In 3D, where interior tiles serve edges of the grid, the others take what memory moves,
+    too.
     """
     if problem.grid.ndim == 3:
         return round(FAMILIES["streaming 3D"].memory / FAMILIES["one step, mixed 3D"].memory)
@@ -72,7 +73,7 @@ def cell_cost(problem: Problem, boxes: Sequence[Box], steps: int) -> int:
 
 
 def _costly(problem: Problem, steps: int) -> tuple[Box, ...]:
-    """The cells that no plain tile advances, but for those around sources: slabs stay while these are moved."""
+    """The cells that no interior tile advances, but for those around sources: slabs stay while these are moved."""
     if problem.grid.ndim == 3:
         return problem.grid.box - core(problem, steps)[0]
-    return (*obstacles(problem, steps, Arguments(problem).movable), *(problem.grid.box - plain_box(problem, steps)))
+    return (*obstacles(problem, steps, Arguments(problem).movable), *(problem.grid.box - interior_box(problem, steps)))

@@ -1,5 +1,5 @@
 """The kernels of a 2D pass on GPUs with less shared memory than those they were measured on: the same bits, in thread
-blocks of fewer warps and with edge tiles that are narrower or load fewer rows ahead.
+blocks of fewer warps and with boundary tiles that are narrower or load fewer rows ahead.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import product
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 
-EDGE_COLUMNS = 16  # useful columns of an edge tile, at least
-NARROW = 32  # columns of the narrowest edge tile
+BOUNDARY_COLUMNS = 16  # useful columns of a boundary tile, at least
+NARROW = 32  # columns of the narrowest boundary tile
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
@@ -21,9 +21,9 @@ def fitted(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
         return kernel
     counts = range(kernel.shape.warps, 0, -1)
     blocks = [replace(kernel, shape=replace(kernel.shape, warps=warps)) for warps in counts]
-    plain = _bounded(max(blocks, key=lambda made: _resident(made, gpu)), gpu)
-    edges = product((kernel.edge_width, NARROW), range(kernel.edge_ahead, 0, -1))
-    narrower = (replace(plain, edge_width=width, edge_ahead=ahead) for width, ahead in edges)
+    interior = _bounded(max(blocks, key=lambda made: _resident(made, gpu)), gpu)
+    variants = product((kernel.boundary_width, NARROW), range(kernel.boundary_ahead, 0, -1))
+    narrower = (replace(interior, boundary_width=width, boundary_ahead=ahead) for width, ahead in variants)
     return next((made for made in narrower if _fits(made, gpu)), None)
 
 
@@ -38,11 +38,11 @@ def _bounded(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
 
 
 def _resident(kernel: PassKernel, gpu: GpuModel) -> int:
-    """The warps of plain tiles that a multiprocessor works on, as far as they count."""
+    """The warps of interior tiles that a multiprocessor works on, as far as they count."""
     blocks = gpu.blocks_by_shared(kernel.stream.shared_bytes)
     return min(ENOUGH, blocks * kernel.shape.warps)
 
 
 def _fits(kernel: PassKernel, gpu: GpuModel) -> bool:
-    fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= gpu.block_shared
-    return fits and kernel.cut.edge_columns >= EDGE_COLUMNS
+    fits = max(kernel.stream.shared_bytes, kernel.boundary_tile.shared_bytes) <= gpu.block_shared
+    return fits and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from peergrid.codegen.cuda.blocked.levels import plain_fields
+from peergrid.codegen.cuda.blocked.levels import usual_fields
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -58,7 +58,7 @@ def worth(kernel: PassKernel1D, gpu: GpuModel = H200) -> float:
 def registers(kernel: PassKernel1D) -> int:
     """The number of registers of a lane of an interior tile."""
     words = kernel.problem.itemsize // 4
-    return BASE + 3 * len(plain_fields(kernel.problem)) * kernel.shape.cells * words // 2
+    return BASE + 3 * len(usual_fields(kernel.problem)) * kernel.shape.cells * words // 2
 
 
 def _possible(kernel: PassKernel1D) -> bool:

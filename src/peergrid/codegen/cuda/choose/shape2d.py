@@ -14,7 +14,7 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
-from peergrid.codegen.cuda.choose.fitted2d import EDGE_COLUMNS, fitted
+from peergrid.codegen.cuda.choose.fitted2d import BOUNDARY_COLUMNS, fitted
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.norm import NORM_ROWS
@@ -49,7 +49,7 @@ def pass_kernel(
 def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel | None:
     """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
 
-    None where a pass for each stage takes less: edge tiles cost a small box more than a second pass over it.
+    None where a pass for each stage takes less: boundary tiles cost a small box more than a second pass over it.
     """
     if len(groups(problem)) == 1 or cells < gpu.streamed_cells:
         return None
@@ -62,14 +62,16 @@ def worth(kernel: PassKernel) -> float:
 
 
 def _beside(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
-    """The kernel with edge tiles that fit into the shared memory which blocks of plain tiles leave, if they can."""
+    """The kernel with boundary tiles that fit into the shared memory which blocks of interior tiles leave, if they
+    can.
+    """
     left = gpu.shared % (kernel.stream.shared_bytes + gpu.block_reserved) - gpu.block_reserved
-    shorter = (replace(kernel, edge_ahead=ahead) for ahead in range(kernel.edge_ahead, 0, -1))
-    return next((made for made in shorter if made.edges.shared_bytes <= left), kernel)
+    shorter = (replace(kernel, boundary_ahead=ahead) for ahead in range(kernel.boundary_ahead, 0, -1))
+    return next((made for made in shorter if made.boundary_tile.shared_bytes <= left), kernel)
 
 
 def registers(problem: Problem, steps: int, columns: int, norm: str | None = None) -> int:
-    """The number of registers of a lane of a plain tile, by the rows that it keeps."""
+    """The number of registers of a lane of an interior tile, by the rows that it keeps."""
     rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
     return BASE + columns * rows * (problem.itemsize // 4)
 
@@ -80,11 +82,11 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
     for width in (64, 128):
         kernel = PassKernel(problem, _shape(problem, steps, columns, norm), width, norm)
         if norm:
-            kernel = replace(kernel, edge_rows=NORM_ROWS, layer_rows=NORM_ROWS)
+            kernel = replace(kernel, boundary_rows=NORM_ROWS, layer_rows=NORM_ROWS)
         if registers(problem, steps, columns, norm) > ROOMY and kernel.layers:
             kernel = replace(kernel, shape=replace(kernel.shape, registers=ROOMY))
-        fits = max(kernel.stream.shared_bytes, kernel.edges.shared_bytes) <= H200.block_shared
-        if fits and kernel.cut.columns > 0 and kernel.cut.edge_columns >= EDGE_COLUMNS:
+        fits = max(kernel.stream.shared_bytes, kernel.boundary_tile.shared_bytes) <= H200.block_shared
+        if fits and kernel.cut.columns > 0 and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS:
             return kernel
     return None
 

@@ -2,8 +2,8 @@
 signal.
 
 Boundary tiles come first in block order, so that they wait and deliver while the other tiles compute. As in
-`blocked2d.pass_kernel` a pass is two launches, of plain and of edge tiles, which may run at the same time; each kernel
-takes `Arguments` and `Exchange`, and the pass ends when both have.
+`blocked2d.pass_kernel` a pass is two launches, of interior and of boundary tiles, which may run at the same time; each
+kernel takes `Arguments` and `Exchange`, and the pass ends when both have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.grid import Box
 
-INSTEAD, WAVES = 3, 2  # tiles of strips that run at once where a plain one is missing, and one after another
+INSTEAD, WAVES = 3, 2  # tiles of strips that run at once where an interior one is missing, and one after another
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PeerKernel(PassKernel):
         return PassKernel(**_fields(self))
 
     def around(self, registers: int) -> PeerKernel:
-        """See `PassKernel`; tiles of strips begin behind the plain ones here, in the place of some that ended."""
+        """See `PassKernel`; tiles of strips begin behind the interior ones here, in the place of some that ended."""
         return replace(self, beside=left(registers, INSTEAD))
 
     @cached_property
@@ -62,7 +62,8 @@ class PeerKernel(PassKernel):
         return tuple(replace(launch, regions=self.links.boundary_first(box, launch.regions)) for launch in found)
 
     def _reserved(self, box: Box, slots: int) -> int:
-        """Plain tiles that make room for a strip along axis 0, whose many tiles wait until the plain ones have begun.
+        """Interior tiles that make room for a strip along axis 0, whose many tiles wait until the interior ones have
+        begun.
 
         Then as good as nothing is left for them where these fill the device: fewer and longer ones cost less. Where
         rows wrap, a strip along axis 0 is what is left of a block of norms, a few rows that are soon done.

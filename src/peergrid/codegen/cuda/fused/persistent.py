@@ -12,12 +12,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.blocked.kernel import Plan, unit
-from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.stream.kernel import interior
+from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
 from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
@@ -48,14 +48,14 @@ persistent2d(const __grid_constant__ Arguments a, const __grid_constant__ Exchan
 
 @dataclass(frozen=True)
 class PersistentKernel:
-    """`made` says how plain tiles are computed; rows: most of an edge tile; warps: of a block.
+    """`made` says how interior tiles are computed; rows: most of a boundary tile; warps: of a block.
 
-    plain: whether there are plain tiles; without them each block has a multiprocessor to itself; room: bytes of shared
-    memory that a block can have; recorded: whether tiles note what they do.
+    interior: whether there are interior tiles; without them each block has a multiprocessor to itself; room: bytes of
+    shared memory that a block can have; recorded: whether tiles note what they do.
     """
 
     made: PassKernel
-    plain: bool = True
+    interior: bool = True
     rows: int = 16
     warps: int = 16
     gpu: GpuModel = H200
@@ -67,8 +67,8 @@ class PersistentKernel:
 
     @cached_property
     def block(self) -> Block2D:
-        """The edge tiles."""
-        shape = BlockShape(self.made.shape.steps, self.made.edge_width, self.rows, self.warps)
+        """The boundary tiles."""
+        shape = BlockShape(self.made.shape.steps, self.made.boundary_width, self.rows, self.warps)
         return Block2D(self.made.problem, shape)
 
     @property
@@ -85,16 +85,16 @@ class PersistentKernel:
     def shared_bytes(self) -> int:
         """Shared memory of a block, known without the text."""
         alone = ALONE[0] * self.gpu.block_shared // ALONE[1] - self._head
-        beside = self.warps * self.made.stream.warp_bytes if self.plain else alone
+        beside = self.warps * self.made.stream.warp_bytes if self.interior else alone
         return self._head + max(self.block.shared_bytes, beside)
 
     @cached_property
     def program(self) -> Program:
         stream, steps = self.made.stream, self.made.shape.steps
-        inside = interior(stream) if self.plain else None
+        inside = interior_kernel(stream) if self.interior else None
         kernel = KERNEL.format(
             threads=self.threads,
-            bound="" if self.plain else ", 1",  # latency counts there, not how many blocks fit
+            bound="" if self.interior else ", 1",  # latency counts there, not how many blocks fit
             steps=steps,
             warps=self.warps,
             head=HEAD,
@@ -107,26 +107,26 @@ class PersistentKernel:
         return Program(source, "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
-        """The plain tiles, the edge tiles and the receivers of a device's box; blocks: that run at once."""
+        """The interior tiles, the boundary tiles and the receivers of a device's box; blocks: that run at once."""
         here = tuple(k for k in recorded if self.made.problem.receivers[k].cell in box)
         found = self.tiles(box, blocks, here)
-        edge, served = serving(self.made.problem, found.edge, here)
-        plain, edge = (self.links.boundary_first(box, table) for table in (regions_of(found.plain), edge))
-        return plain, edge, served
+        boundary, served = serving(self.made.problem, found.boundary, here)
+        interior, boundary = (self.links.boundary_first(box, table) for table in (regions_of(found.interior), boundary))
+        return interior, boundary, served
 
     def tiles(self, box: Box, blocks: int, recorded: tuple[int, ...] = ()) -> Tiles:
         """The tiles of a device's box: interior ones are as short as blocks that boundary tiles leave have room for.
 
         recorded: receivers in the box.
         """
-        cut = replace(self.made.cut, edge_columns=self.block.columns, edge_rows=self.rows)
-        cut = cut if self.plain else replace(cut, columns=FAR)
+        cut = replace(self.made.cut, boundary_columns=self.block.columns, boundary_rows=self.rows)
+        cut = cut if self.interior else replace(cut, columns=FAR)
         found = tiles(self.made.problem, self.made.shape.steps, box, cut, blocks * self.warps, recorded)
-        if not found.plain:
+        if not found.interior:
             return found
-        left = max(blocks - len(found.edge), -(-blocks // 4))
+        left = max(blocks - len(found.boundary), -(-blocks // 4))
         return tiles(self.made.problem, self.made.shape.steps, box, cut, left * self.warps, recorded)
 
-    def units(self, plain: Sized, edge: Sized) -> int:
+    def units(self, interior: Sized, boundary: Sized) -> int:
         """The number of blocks that have work, at most."""
-        return len(edge) + -(-len(plain) // self.warps)
+        return len(boundary) + -(-len(interior) // self.warps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
@@ -27,7 +27,7 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
     """The kernels that make one step of a 3D problem in as few passes over memory as pay; None where none can."""
     if not supported(problem):
         return None
-    usual = plain_updates(problem)  # other updates alone, as of receivers between nodes, need no stream
+    usual = usual_updates(problem)  # other updates alone, as of receivers between nodes, need no stream
     stages = tuple(group.stages for group in groups(problem) if any(usual[stage] for stage in group.stages))
     whole = tuple(range(len(problem.stages)))
     if len(stages) > 1 and not _far(problem, whole):
@@ -47,11 +47,11 @@ def supported(problem: Problem) -> bool:
         return False
     half = problem.grid.box.size / 2
     written: set[str] = set()
-    for stage, plain in zip(problem.stages, plain_updates(problem), strict=True):
-        written |= set(plain)
-        if not plain and any(update.box.size > half for update in stage.updates):
+    for stage, assigned in zip(problem.stages, usual_updates(problem), strict=True):
+        written |= set(assigned)
+        if not assigned and any(update.box.size > half for update in stage.updates):
             return False
-        for update, _ in plain.values():
+        for update, _ in assigned.values():
             if any(signal.slopes for signal in update.signals):
                 return False
             for axis, wraps in enumerate(problem.grid.periodic):

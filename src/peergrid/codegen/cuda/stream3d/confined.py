@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
-from peergrid.codegen.cuda.blocked.plain import FAR, core_of
+from peergrid.codegen.cuda.blocked.interior import FAR, core_of
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
@@ -36,7 +36,7 @@ def own_fields(problem: Problem, update: Update) -> tuple[str, ...]:
 
 def whole_box(problem: Problem, steps: int, stage: int, target: str) -> Box:
     """Where a kernel's updates of a stage write a target."""
-    box = plain_updates(problem)[stage][target][0].box
+    box = usual_updates(problem)[stage][target][0].box
     for update in confined_updates(problem, steps)[stage]:
         box = box.hull(update.box) if target in update.targets else box
     return box
@@ -54,26 +54,26 @@ def usual_box(problem: Problem, stage: int) -> Box:
 
 def _confined(problem: Problem, number: int) -> Iterator[Update]:
     """The updates of a stage with usual ones that are not among these."""
-    plain = plain_updates(problem)[number]
-    usual = {id(update) for update, _ in plain.values()}
-    yield from (update for update in problem.stages[number].updates if plain and id(update) not in usual)
+    assigned = usual_updates(problem)[number]
+    usual = {id(update) for update, _ in assigned.values()}
+    yield from (update for update in problem.stages[number].updates if assigned and id(update) not in usual)
 
 
 def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
     """Whether a kernel can make the updates of a stage in place of the usual ones."""
-    plain = plain_updates(problem)[number]
-    seen = {read for _, assignment in plain.values() for read in assignment.reads}
+    assigned = usual_updates(problem)[number]
+    seen = {read for _, assignment in assigned.values() for read in assignment.reads}
     for update in updates:
-        others = {name for name in update.targets if name not in plain}
+        others = {name for name in update.targets if name not in assigned}
         if any(signal.slopes for signal in update.signals):
             return False
         if not all(_own(problem, name) and _alone(problem, name, number) for name in others):
             return False
-        if not all(_readable(problem, number, read, seen, plain) for read in update.reads):
+        if not all(_readable(problem, number, read, seen, assigned) for read in update.reads):
             return False
     if core_of(problem.grid.box, [update.box for update in updates])[1]:
         return False
-    return all(_covered(problem, number, target) for target in plain)
+    return all(_covered(problem, number, target) for target in assigned)
 
 
 def _covered(problem: Problem, number: int, target: str) -> bool:
@@ -86,7 +86,7 @@ def _covered(problem: Problem, number: int, target: str) -> bool:
 
 
 def _readable(
-    problem: Problem, number: int, read: Read, seen: set[Read], plain: dict[str, tuple[Update, Assignment]]
+    problem: Problem, number: int, read: Read, seen: set[Read], assigned: dict[str, tuple[Update, Assignment]]
 ) -> bool:
     """Whether what a confined update reads is in the rings of the usual ones, in a profile, or in its own field."""
     described = problem.fields[read.field]
@@ -96,7 +96,7 @@ def _readable(
         state = read.field in problem.state
         return not any(read.offset) and (not state or _alone(problem, read.field, number))
     planes = [other.offset[0] for other in seen if other.field == read.field]
-    planes += [0] if read.field in plain else []
+    planes += [0] if read.field in assigned else []
     return bool(planes) and min(planes) <= read.offset[0] <= max(planes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from peergrid.codegen.cuda.blocked.plain import FAR, core_of, obstacles
+from peergrid.codegen.cuda.blocked.interior import FAR, core_of, obstacles
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint

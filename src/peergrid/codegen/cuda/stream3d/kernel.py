@@ -9,7 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.plain import unbounded
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -29,11 +29,11 @@ WRAPS = np.dtype([("cells", "<i4", 3)])
 
 @dataclass(frozen=True)
 class Parts:
-    """What makes the cells of some boxes: `plain`, the kernel; `beside`, kernels of one step, at the same time;
-    `after`, kernels of one step, once the others are done, on cells that `plain` holds, too.
+    """The kernels that make the cells of some boxes: `interior`, this one; `beside`, kernels of one step, at the same
+    time; `after`, kernels of one step, once the others are done, on cells that `interior` has, too.
     """
 
-    plain: tuple[Box, ...]
+    interior: tuple[Box, ...]
     beside: tuple[Box, ...]
     after: tuple[Box, ...]
 
@@ -58,7 +58,7 @@ class StreamKernel:
         return tuple(map(program, self.pipelines))
 
     def launches(self, box: Box, slots: Sequence[int]) -> tuple[Launch, ...]:
-        """The launches that advance a plain box; slots: how many blocks of each run at once on the device."""
+        """The launches that advance a box of the interior; slots: how many blocks of each run at once on the device."""
         if box.empty:
             return ()
         none = np.zeros(0, RECEIVER)
@@ -100,25 +100,25 @@ class StreamKernel:
         """As `parts`, of several boxes."""
         found = [self.parts(box, gpu, recorded) for box in boxes]
         return Parts(
-            tuple(box for one in found for box in one.plain),
+            tuple(box for one in found for box in one.interior),
             tuple(box for one in found for box in one.beside),
             tuple(box for one in found for box in one.after),
         )
 
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
-        plain, points = streamed(self.problem, self.steps, box)
+        interior, points = streamed(self.problem, self.steps, box)
         least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
-        if plain.size < least or plain.shape[0] < LEAST_PLANES:
+        if interior.size < least or interior.shape[0] < LEAST_PLANES:
             return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         after: list[Box] = []
         for point in (*points, *heard):
-            fresh = [point & plain]
+            fresh = [point & interior]
             for known in after:
                 fresh = [piece for part in fresh for piece in part - known]
             after += [piece for piece in fresh if not piece.empty]
-        return Parts((plain,), box - plain, tuple(after))
+        return Parts((interior,), box - interior, tuple(after))
 
 
 def in_one(problem: Problem, steps: int, shape: StreamShape) -> StreamKernel:

@@ -42,15 +42,15 @@ class PassKernel3D(TiledKernel):
         return Rings(self.problem, self.steps, self.shape, tuple(range(len(self.problem.stages))))
 
     @cached_property
-    def plain(self) -> Program:
+    def interior(self) -> Program:
         return program(self.rings)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
         cells = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         return tiles_and_rest(self.rings, box, slots, cells, self.least_planes)
 
-    def shorter(self, box: Box, edge_slots: int, plain_slots: int) -> PassKernel3D:
+    def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> PassKernel3D:
         """The kernel with tiles as short as the device has room for (see `blocked2d.pass_kernel`)."""
         rows, columns = across(self.rings, box)
-        planes = ceil(box.shape[0] * len(rows) * len(columns) / plain_slots)
+        planes = ceil(box.shape[0] * len(rows) * len(columns) / interior_slots)
         return replace(self, least_planes=min(self.least_planes, max(4, planes)))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
-from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, plain_updates
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, usual_updates
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups
 from peergrid.codegen.cuda.stream3d.reads import Reads, Use, reads
 from peergrid.codegen.cuda.stream_shape import StreamShape
@@ -73,7 +73,7 @@ class Rings:
         """Which block of memory has a state field before or after these stages (see `onestep.groups`): in tiles, where
         later groups whose other updates write the field change nothing.
         """
-        made, usual = groups(self.whole), plain_updates(self.whole)
+        made, usual = groups(self.whole), usual_updates(self.whole)
         writing = [group for group in made if any(field in usual[stage] for stage in group.stages)]
         if not writing:
             found = [group for group in made if set(group.stages) <= set(self.stages)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peergrid.codegen.cuda.blocked.levels import plain_updates
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.expr import Read
@@ -42,7 +42,7 @@ def rotation_of(problem: Problem, blocks: tuple[int, ...]) -> Rotation | None:
 @remembered()
 def rotation(problem: Problem) -> Rotation | None:
     """The rotation in passes of one step over a 3D grid, if kernels can work in place."""
-    fields, usual = rotating_fields(problem), [n for n, plain in enumerate(plain_updates(problem)) if plain]
+    fields, usual = rotating_fields(problem), [n for n, assigned in enumerate(usual_updates(problem)) if assigned]
     if problem.grid.ndim < 3 or not fields or not usual or scratch_fields(problem):
         return None
     early = [stage for stage in problem.stages[: usual[-1]] if not _usual(problem, stage)]
@@ -68,7 +68,7 @@ def rotation(problem: Problem) -> Rotation | None:
 
 
 def _usual(problem: Problem, stage: Stage) -> bool:
-    return bool(plain_updates(problem)[problem.stages.index(stage)])
+    return bool(usual_updates(problem)[problem.stages.index(stage)])
 
 
 def _made_once(problem: Problem, number: int, fields: Mapping[str, str]) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
 from peergrid.codegen.cuda.blocked.levels import Node, Version
-from peergrid.codegen.cuda.blocked.plain import FAR, unbounded
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments

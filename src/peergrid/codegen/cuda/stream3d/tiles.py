@@ -17,18 +17,18 @@ LEAST_PLANES = 16
 def tiles_and_rest(
     rings: Rings, box: Box, slots: int, recorded: Iterable[Box] = (), least: int = LEAST_PLANES
 ) -> Tiles:
-    """The tiles of a box and, as its edge, the boxes that they leave: layers of other updates, and planes around the
-    cells of sources and of receivers to serve. slots: tiles that run at once; least: planes of a tile.
+    """The tiles of a box and, as its boundary, the boxes that they leave: layers of other updates, and planes around
+    the cells of sources and of receivers to serve. slots: tiles that run at once; least: planes of a tile.
     """
     inside, points = streamed(rings.problem, rings.steps, box, recorded)
     if inside.empty:
         return Tiles((), (box,))
-    plain, rest = [], list(box - inside)
+    interior, rest = [], list(box - inside)
     for tile in tiles(rings, inside, slots, least):
         free, left = parted(tile, points, 1, rings.early)
-        plain += free
+        interior += free
         rest += left
-    return Tiles(tuple(plain), tuple(rest))
+    return Tiles(tuple(interior), tuple(rest))
 
 
 def tiles(rings: Rings, box: Box, slots: int, least: int = LEAST_PLANES) -> tuple[Box, ...]:

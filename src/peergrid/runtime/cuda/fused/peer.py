@@ -92,18 +92,20 @@ class _Row:
     def queues(self, device: int) -> list[Queue]:
         """The queues of a device's kernels, the first one's beginning and end being those of the pass.
 
-        Blocks find room in the order of priority: plain tiles fill the device in few waves, tiles of strips fit beside
-        them; edge tiles, which take long, come before both where the last wave of plain ones leaves them room.
+        Blocks find room in the order of priority: interior tiles fill the device in few waves, tiles of strips fit
+        beside them; boundary tiles, which take long, come before both where the last wave of interior ones leaves them
+        room.
         """
-        made, (plain, *others) = self.kernel, self.cut[device]
-        blocks = sum(launch.blocks for launch in others if launch.program.entry == made.edge.entry)
-        spare = -plain.blocks % self.tiles.resident(device, plain.program)
-        kinds = {plain.program.entry: ("interior", -1), made.edge.entry: ("edge", -2 if blocks <= spare else 0)}
+        made, (interior, *others) = self.kernel, self.cut[device]
+        blocks = sum(launch.blocks for launch in others if launch.program.entry == made.boundary.entry)
+        spare = -interior.blocks % self.tiles.resident(device, interior.program)
+        first = -2 if blocks <= spare else 0
+        kinds = {interior.program.entry: ("interior", -1), made.boundary.entry: ("boundary", first)}
         return [Queue(device, *kinds.get(launch.program.entry, ("strips", 0))) for launch in self.cut[device]]
 
     def write(self, commands: CommandWriter, device: int, number: int, part: Compute) -> None:
         """One pass of one device; its kernels all end before the next, beside which its norms are summed up."""
-        queues, plain = self.queues(device), self.cut[device][0].program
+        queues, interior = self.queues(device), self.cut[device][0].program
         strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
         operation, slots = self.chain.awaits(device, number), (part.source, part.target)
         for queue, launch in zip(queues, self.launches[device], strict=True):
@@ -111,12 +113,12 @@ class _Row:
             if strips and queue == queues[0]:
                 links["begun"], links["last"] = (
                     self.execution.flag(_begun(device)),
-                    min(launch.blocks, self.tiles.resident(device, plain)) - 1,
+                    min(launch.blocks, self.tiles.resident(device, interior)) - 1,
                 )
             if self.execution.norms is not None:
                 commands.wait(operation, queue, _summed(device, part.target))
             if queue == strips:
-                self._await_plain(commands, queue, operation, number)
+                self._await_interior(commands, queue, operation, number)
             replace(launch, more=(links, *launch.more)).write(commands, operation, queue, slots, part.level)
             commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PEERS))
         signals.barrier(commands, operation, queues)
@@ -127,8 +129,8 @@ class _Row:
             sums.write(commands, operation, queue, slots, part.level)
             commands.record(operation, queue, _summed(device, part.target))
 
-    def _await_plain(self, commands: CommandWriter, queue: Queue, operation: int, number: int) -> None:
-        """A queue goes on when the plain tiles of a pass's first wave have their room.
+    def _await_interior(self, commands: CommandWriter, queue: Queue, operation: int, number: int) -> None:
+        """A queue goes on when the interior tiles of a pass's first wave have their room.
 
         They run longest: what took their room would have them begin a second wave. Their room comes free, whatever else
         runs: a tile waits only for tiles of its neighbours' passes before, none of which waits for this pass.
@@ -139,8 +141,8 @@ class _Row:
 
 
 def _begun(device: int) -> Flag:
-    """The word in which plain tiles say that those of the first wave of a pass have begun."""
-    return Flag(device, "plain tiles begun")
+    """The word in which interior tiles say that those of the first wave of a pass have begun."""
+    return Flag(device, "interior tiles begun")
 
 
 def _sums_queue(device: int) -> Queue:

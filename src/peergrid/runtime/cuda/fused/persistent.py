@@ -89,10 +89,10 @@ def _row(
     tiles, tables, launches = tiles_on(execution, kernel.made), list[Tables](), dict[int, KernelLaunch]()
     for device in range(execution.layout.devices):
         box = execution.layout.partition.owned(device)
-        plain, edge, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
-        part = Launch(kernel.program, edge if len(edge) else plain, receivers)
-        blocks = min(room[device], kernel.units(plain, edge))
-        tables.append((plain, edge, receivers))
+        interior, boundary, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
+        part = Launch(kernel.program, boundary if len(boundary) else interior, receivers)
+        blocks = min(room[device], kernel.units(interior, boundary))
+        tables.append((interior, boundary, receivers))
         if device in execution.devices.mine:
             launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
     chain = Chain(execution, schedule, kernel.links, [found[:2] for found in tables], notes)
@@ -137,10 +137,10 @@ class _Row:
         ]
 
     def _arguments(self, device: int, count: int) -> NDArray[Any]:
-        devices, (plain, edge, _) = self.chain.execution.devices, self.tables[device]
+        devices, (interior, boundary, _) = self.chain.execution.devices, self.tables[device]
         arguments = np.zeros(1, PASSES)
-        arguments["interior"], arguments["interior_count"] = devices.constant(device, plain), len(plain)
-        arguments["boundary"], arguments["boundary_count"] = devices.constant(device, edge), len(edge)
+        arguments["interior"], arguments["interior_count"] = devices.constant(device, interior), len(interior)
+        arguments["boundary"], arguments["boundary_count"] = devices.constant(device, boundary), len(boundary)
         arguments["passes"], arguments["arrived"] = count, self.chain.execution.flag(Flag(device, MET.name))
         return arguments
 

@@ -76,13 +76,13 @@ class DeviceTiles:
 
     def slots(self, device: int, box: Box) -> int:
         """Interior tiles that the device works on at once."""
-        return self._at_once(device, box, self._kernel.plain)
+        return self._at_once(device, box, self._kernel.interior)
 
     def _queued(self, interior: Launch) -> bool:
         """True where strips wait for the few boundary tiles: during long interior tiles of one step they have the
         time, and must not take the room of those, which begin at the same moment.
         """
-        if self._kernel.steps > 1 or interior.program is not self._kernel.plain:
+        if self._kernel.steps > 1 or interior.program is not self._kernel.interior:
             return False
         rows = (interior.regions["hi"] - interior.regions["lo"])[:, 0]
         return int(rows.max()) >= self._execution.gpu.long_rows
@@ -94,9 +94,9 @@ class DeviceTiles:
             for box in boxes
             for launch in self._as_short(device, box).launches(box, self.slots(device, box), recorded)
         ]
-        plain = self._kernel.plain
-        programs = {plain.entry: plain} | {
-            launch.program.entry: launch.program for launch in found if launch.program.entry != plain.entry
+        interior = self._kernel.interior
+        programs = {interior.entry: interior} | {
+            launch.program.entry: launch.program for launch in found if launch.program.entry != interior.entry
         }
         for program in programs.values():
             same = [replace(launch, program=program) for launch in found if launch.program.entry == program.entry]
@@ -105,7 +105,7 @@ class DeviceTiles:
 
     def _as_short(self, device: int, box: Box) -> TiledKernel:
         """The kernel with tiles as short as the device has room for; one for all boxes that want the same."""
-        slots = self._at_once(device, box, self._kernel.edge), self.slots(device, box)
+        slots = self._at_once(device, box, self._kernel.boundary), self.slots(device, box)
         found = self._execution.programs.beside(self._kernel).shorter(box, *slots)
         return self._alike.setdefault(found, found)
 

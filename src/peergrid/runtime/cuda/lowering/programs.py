@@ -63,7 +63,7 @@ class Programs:
         self._begin(text for part in needed for text in part.texts)
         for kernel in dict.fromkeys(kernel for part in needed for kernel in part.striped):
             if kernel not in self._strips:  # the interior tiles' text is before it in their line
-                self._begin([kernel.plain.source])
+                self._begin([kernel.interior.source])
                 self._strips[kernel] = self._workers.submit(self._begin_strips, kernel)
 
     def code(self, device: int, source: str) -> bytes:
@@ -84,7 +84,7 @@ class Programs:
 
     def beside(self, kernel: Tiled) -> Tiled:
         """The kernels of tiles, those of boundary strips with the registers that interior ones leave, as compiled."""
-        return kernel if kernel.layer is None else kernel.around(self._registers(kernel.plain))
+        return kernel if kernel.layer is None else kernel.around(self._registers(kernel.interior))
 
     def settle(self) -> None:
         """Wait for all that was begun; what failed is said to whoever asks for it."""

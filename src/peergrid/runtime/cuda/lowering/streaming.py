@@ -34,14 +34,14 @@ class StreamingPlan(KernelPlan):
 
     def served(self) -> Served:
         for device, boxes in self.works:
-            for box in self._parts(device, boxes).plain:
+            for box in self._parts(device, boxes).interior:
                 yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in self.kernel.programs)
         for plan in dict.fromkeys((self._others, *self.behind)):
             yield from plan.served()
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         parts = self._parts(device, boxes)
-        streams = [launch for box in parts.plain for launch in self._streams(execution, device, box)]
+        streams = [launch for box in parts.interior for launch in self._streams(execution, device, box)]
         if parts.beside:
             others = self._others.launches(execution, device, parts.beside)
             yield from chained(others) if streams else others

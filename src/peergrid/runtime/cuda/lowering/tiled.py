@@ -19,8 +19,7 @@ from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.memory.fields import Places
 
 ROLES = {
-    "plain": "interior tiles",
-    "edge": "all other tiles",
+    "interior": "interior tiles",
     "boundary": "all other tiles",
     "layer": "boundary strips",
 }

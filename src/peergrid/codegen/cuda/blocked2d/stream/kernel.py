@@ -15,7 +15,7 @@ from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
 
 
-def interior(plan: StreamPlan2D) -> TileKernel:
+def interior_kernel(plan: StreamPlan2D) -> TileKernel:
     """The kernel of interior tiles by a plan."""
     shape, norm = plan.shape, plan.norm
     return TileKernel(

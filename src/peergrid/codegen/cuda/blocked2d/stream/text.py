@@ -36,7 +36,7 @@ class PlanText2D:
 
     @property
     def _count(self) -> int:
-        """The stages; one that does nothing where plain tiles change nothing."""
+        """The stages; one that does nothing where interior tiles change nothing."""
         return max(1, len(self.nodes))
 
     def _applied(self, node: Node) -> Iterator[Applied]:

@@ -1,8 +1,9 @@
 """The kernel of all strips along a grid's sides: a function for each (see `layer`), a warp for each tile.
 
-Blocks are small and find room beside those of plain tiles, if their threads keep to the registers that these leave. How
-many that is, the compiler's report on plain tiles says: it differs by compiler and with the exchange in kernels.
-Where plain tiles leave none, blocks are large: small ones would keep a block of plain tiles from a multiprocessor each.
+Blocks are small and find room beside those of interior tiles, if their threads keep to the registers that these leave.
+How many that is, the compiler's report on interior tiles says: it differs by compiler and with the exchange in kernels.
+Where interior tiles leave none, blocks are large: small ones would keep a block of interior tiles from a multiprocessor
+each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from peergrid.stencil.remember import remembered
 REGISTERS = 512  # of each of a scheduler's lanes: 16384 for 32 of them
 GRAIN = 8  # registers of a thread are given by so many
 LEAST = 80  # registers of a tile's thread that are asked for in any case
-USUAL = 112  # left by plain tiles of 193 to 200 registers
+USUAL = 112  # left by interior tiles of 193 to 200 registers
 BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
 MOST = 164  # registers by the count of rows up to which a strip has a kernel at all
 LARGE_BLOCK = 8  # tiles of a large block
@@ -31,7 +32,8 @@ USEFUL = 16  # columns of a tile that are not redundant, at least
 
 
 def left(registers: int, instead: int = 1) -> int:
-    """Registers of a strip's tile of which one finds room beside plain tiles of so many, and `instead` in place of one.
+    """Registers of a strip's tile of which one finds room beside interior tiles of so many, and `instead` in place of
+    one.
 
     All are those of a thread; no fewer than `LEAST`, with which hardly any strip spills.
     """
@@ -40,23 +42,25 @@ def left(registers: int, instead: int = 1) -> int:
 
 
 def tiles_in_block(registers: int) -> int:
-    """Tiles of strips in a block: one, if that finds room beside plain tiles of so many registers."""
+    """Tiles of strips in a block: one, if that finds room beside interior tiles of so many registers."""
     return 1 if _beside(registers) >= LEAST else LARGE_BLOCK
 
 
 def displaced(registers: int, warps: int) -> int:
-    """Plain tiles, of blocks with so many warps and registers of a thread, whose room a block of strips takes: none
+    """Interior tiles, of blocks with so many warps and registers of a thread, whose room a block of strips takes: none
     where it finds room beside them.
     """
     large = tiles_in_block(registers)
     if large == 1:
         return 0
-    plain, strips = (4 * REGISTERS // (each * count) for each, count in ((_granted(registers), warps), (USUAL, large)))
-    return -(-plain // max(1, strips)) * warps
+    interior, strips = (
+        4 * REGISTERS // (each * count) for each, count in ((_granted(registers), warps), (USUAL, large))
+    )
+    return -(-interior // max(1, strips)) * warps
 
 
 def _beside(registers: int) -> int:
-    """Registers that as many plain tiles as there is room for leave over."""
+    """Registers that as many interior tiles as there is room for leave over."""
     return REGISTERS % _granted(registers)
 
 
@@ -70,7 +74,7 @@ def layer(
 ) -> StripPlan2D | None:
     """The function of a strip, with as few columns to a lane as leave some useful; None where registers do not do.
 
-    Rows move from register to register: that takes the fewest, so that blocks fit beside those of plain tiles. wide:
+    Rows move from register to register: that takes the fewest, so that blocks fit beside those of interior tiles. wide:
     they need not; along axis 0 a lane has as many columns as registers do for, which leaves fewer redundant.
     """
     shapes = (Shape(steps, columns, ahead=2, rotate=False) for columns in COLUMNS)

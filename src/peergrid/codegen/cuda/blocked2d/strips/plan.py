@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Levels, node_of
-from peergrid.codegen.cuda.blocked.plain import unbounded
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice

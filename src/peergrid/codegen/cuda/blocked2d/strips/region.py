@@ -1,8 +1,8 @@
 """The strips along a grid's sides in which the same confined updates apply from end to end, such as absorbing layers.
 
-Between the core, which plain tiles cover, and a side of the grid lies a *strip*. There a cell's update depends on its
-distance from the side alone, so that a kernel made for the strip (`layer`) can stream through it as through the core.
-Corners, sources and receivers belong to no strip: they are left to `blocked2d.boundary`.
+Between the core, which interior tiles cover, and a side of the grid lies a *strip*. There a cell's update depends on
+its distance from the side alone, so that a kernel made for the strip (`layer`) can stream through it as through the
+core. Corners, sources and receivers belong to no strip: they are left to `blocked2d.boundary`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.plain import computing, grown, unbounded
+from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, grid_core
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint

@@ -1,12 +1,14 @@
-"""A plan for `skeletons/strip2d.cuh`, as text: that of plain tiles, and which updates apply how far from the side."""
+"""A plan for `skeletons/strip2d.cuh`, as text: that of interior tiles, and which updates apply how far from the
+side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.blocked.levels import Node
-from peergrid.codegen.cuda.blocked.plain import FAR
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.blocked2d.stream.text import PlanText2D
 from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.levels import plain_fields, plain_updates
+from peergrid.codegen.cuda.blocked.levels import usual_fields, usual_updates
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
@@ -19,27 +19,27 @@ FAR = 1 << 30
 
 
 def allowed(problem: Problem, steps: int, box: Box, margin: int | None = None) -> Box:
-    """The cells of interior tiles: inside the plain updates, and where all that these load exists.
+    """The cells of interior tiles: inside the usual updates, and where all that these load exists.
 
     margin: columns that they load on both sides, if they are not those that the steps need.
     """
-    allowed = plain_box(problem, steps)
+    allowed = interior_box(problem, steps)
     inputs = footprint(problem, steps).inputs
     for name, growth in inputs.items():
         known = problem.grid.clip(growth.apply(box)) & unbounded(problem, problem.fields[name].box)
-        if problem.fields[name].full and name in plain_fields(problem):
+        if problem.fields[name].full and name in usual_fields(problem):
             loaded = growth if margin is None else Growth((growth.below[0], margin), (growth.above[0], margin))
             allowed &= shrunk(known, loaded)
     return allowed
 
 
 @remembered()
-def plain_box(problem: Problem, steps: int) -> Box:
-    """The cells for which every step computes nothing but what lies inside the plain updates."""
-    plain = plain_updates(problem)
+def interior_box(problem: Problem, steps: int) -> Box:
+    """The cells for which every step computes nothing but what lies inside the usual updates."""
+    assigned = usual_updates(problem)
     allowed = Box((-FAR,) * problem.grid.ndim, (FAR,) * problem.grid.ndim)
     for (stage, target), update, growth in grown(problem, steps):
-        if update is plain[stage].get(target, (None,))[0]:
+        if update is assigned[stage].get(target, (None,))[0]:
             allowed &= shrunk(unbounded(problem, update.box), growth)
     return allowed
 
@@ -50,9 +50,9 @@ def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) ->
 
     besides: updates that do not count, nor do fields that nothing else writes.
     """
-    plain, found = plain_updates(problem), list[Box]()
+    assigned, found = usual_updates(problem), list[Box]()
     for (stage, target), update, growth in grown(problem, steps):
-        if update is not plain[stage].get(target, (None,))[0] and update not in besides:
+        if update is not assigned[stage].get(target, (None,))[0] and update not in besides:
             found += computing(problem, update.box, growth)
     half = problem.grid.box.size / 2
     for name in problem.state:
