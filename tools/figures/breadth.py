@@ -24,27 +24,32 @@ NAMES = {
 
 
 def breadth(folder: Path | None = None) -> str:
-    """A table of the newest record; nothing where there is none."""
+    """A table of all records, the newest row of a kind; nothing where there is none."""
     found = [json.loads(path.read_text()) for path in sorted((folder or RESULTS).glob("*-breadth.json"))]
-    if not found:
+    found.sort(key=lambda record: str(record["about"]["date"]))
+    kinds = {(row["problem"], row["devices"], row["asked"]): row for record in found for row in _measured(record)}
+    if not kinds:
         return ""
-    record = max(found, key=lambda record: str(record["about"]["date"]))
-    rows = [row for row in record["rows"] if "error" not in row]
-    names = list(dict.fromkeys(row["problem"] for row in rows))
-    devices = list(dict.fromkeys(row["devices"] for row in rows))
-    single = devices[0]
-    cells = [_cells(name, rows, single, devices[1] if len(devices) > 1 else None) for name in names]
+    devices = sorted({row["devices"] for row in kinds.values()}, key=len)
+    names = dict.fromkeys(row["problem"] for row in kinds.values())
+    several = devices[1] if len(devices) > 1 else None
+    cells = [_cells(name, list(kinds.values()), devices[0], several) for name in names]
     heads = ["problem", "bytes", "one step per pass", "of one pass", "what suits", "two GPUs over twice one"]
+    copies = " and ".join(dict.fromkeys(f"{record['copy_bytes_per_s'] / 1e9:,.0f}" for record in found))
     return "\n".join(
         [
-            f"**Problems of many kinds**, GCells/s, float32, on one GPU ({when(record)}; a copy moves "
-            f"{record['copy_bytes_per_s'] / 1e9:,.0f} GB/s in the same run). `bytes`: the fewest bytes per cell and "
+            f"**Problems of many kinds**, GCells/s, float32, on one GPU ({'; '.join(map(when, found))}; a copy moves "
+            f"{copies} GB/s in the same runs). `bytes`: the fewest bytes per cell and "
             "step with one step per pass; `of one pass`: the rate over the rate at which a copy moves that many bytes; "
             "`what suits`: the options that peergrid chooses.",
             "",
             *table(heads, cells),
         ]
     )
+
+
+def _measured(record: Found) -> list[Found]:
+    return [row for row in record["rows"] if "error" not in row]
 
 
 def _cells(name: str, rows: list[Found], single: str, several: str | None) -> list[str]:

@@ -81,7 +81,7 @@ def files() -> str:
 
 def directives() -> str:
     """The three-point stencil with directives and with peergrid, on each machine that was measured."""
-    found = [load(name) for name in ("directives", "h200-x1-directives")]
+    found = [load(name) for name in ("directives", "h200-x1-directives", "h200-x2-directives")]
     columns = ("directives", "one step per pass", "several")
     rows = [
         [row["devices"], str(each["steps"]), *(_rate(row["gcells_per_second"].get(name)) for name in columns)]

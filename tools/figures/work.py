@@ -35,8 +35,8 @@ def farm() -> str:
 
 
 def spins() -> str:
-    """Rates of half steps by exchange, on one GPU and on two."""
-    one, two = load("h200-x1-spins"), load("h200-x2-spins")
+    """Rates of half steps by exchange, on one GPU, on two, and on two of a process each."""
+    one, two, ranks = load("h200-x1-spins"), load("h200-x2-spins"), load("h200-x2-spins-ranks")
     alone = one["rates"][0]
     rows = [
         ["–" if "devices" in row["exchange"] else str(row["gpus"]), row["exchange"], f"{row['flips_per_ns']:.1f}", "–"]
@@ -53,7 +53,16 @@ def spins() -> str:
         for row in two["rates"]
         if "flips_per_ns" in row and row["gpus"] > 1
     ]
-    rates = [row for found in (one, two) for row in found["rates"] if "sha256" in row]
+    rows += [
+        [
+            f"{row['ranks']}, a process each",
+            row["route"],
+            f"{row['flips_per_ns']:.1f}",
+            f"{row['flips_per_ns'] / two['rates'][0]['flips_per_ns']:.2f}",
+        ]
+        for row in ranks["ranks"]
+    ]
+    rates = [row for row in (*one["rates"], *two["rates"], *ranks["ranks"]) if "sha256" in row]
     same = all(row.get("same_as_cpu", "refused" in row) for found in (one, two) for row in found["bits"])
     same &= len({row["sha256"] for row in rates}) == 1
     lines = [
