@@ -5,11 +5,11 @@ from __future__ import annotations
 from peergrid.errors import CheckFailed
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
-from peergrid.schedule.build import Schedule, build
+from peergrid.schedule.build import Schedule
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.mend import distinct
 from peergrid.schedule.passes import drained
-from peergrid.schedule.verify import prove
+from peergrid.schedule.verify import interval_after, prove
 from peergrid.schedule.windows import MANY, objections_by_window
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -32,7 +32,7 @@ def repeated(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
     """
     if schedule.first == schedule.final:
         return (schedule, schedule)
-    return (drained(schedule), build(layout, schedule.options, layout.depth, schedule.final, None))
+    return (drained(schedule), interval_after(layout, schedule))
 
 
 @remembered()

@@ -21,7 +21,9 @@ from peergrid.schedule.faults import Fault
 from peergrid.schedule.happens_before import happens_before
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.levels import stale_reads
+from peergrid.schedule.ops import WrappedCompute
 from peergrid.schedule.out_of_bounds import misplaced, outside
+from peergrid.schedule.passes.wraps import wrap_in_kernels
 from peergrid.schedule.races import races
 from peergrid.schedule.unroll import Placed, unroll
 
@@ -46,7 +48,16 @@ def program(layout: Layout, schedule: Schedule) -> tuple[Schedule, ...]:
     """
     if schedule.first == schedule.final:
         return (schedule, schedule)
-    return (schedule, build(layout, schedule.options, layout.depth, schedule.final))
+    return (schedule, interval_after(layout, schedule))
+
+
+def interval_after(layout: Layout, schedule: Schedule) -> Schedule:
+    """The exchange interval that reads what a schedule leaves, as its own kernels would: those that read across
+    periodic edges leave ghost cells there without values.
+    """
+    following = build(layout, schedule.options, layout.depth, schedule.final, None)
+    wrapped = any(isinstance(op, WrappedCompute) for op in schedule.ops)
+    return wrap_in_kernels(layout, following) if wrapped else following
 
 
 def prove(layout: Layout, iterations: Sequence[Schedule], reads: Reads = declared) -> Proof:

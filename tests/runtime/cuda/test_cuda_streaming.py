@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,15 @@ from host_runs import carried_out
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.errors import CheckFailed
 from peergrid.grid import Boundary, Box, Field, Grid, Index
+from peergrid.grid.partition import Partition
 from peergrid.models.wave import Medium, Propagator, Scheme
 from peergrid.models.wave.scheme import TimeOrder
+from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.schedule import build, layout
+from peergrid.schedule.ops import Copy, WrappedCompute
+from peergrid.schedule.proved import require_right
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
@@ -156,3 +163,22 @@ def test_cuts_along_any_axis(split: Index) -> None:
     problem = waves()
     answer = carried_out(problem, split, Options("overlap", depth=1), HostDriver(seed=2, gpu=GPU))
     assert answer == expected(problem)
+
+
+@pytest.mark.parametrize("strategy", ["serial", "overlap", "graph"])
+@pytest.mark.parametrize("split", [(1, 1, 1), (2, 1, 1)])
+def test_runs_that_end_in_the_other_slot_are_proved_as_they_are_carried_out(
+    split: Index, strategy: StrategyName
+) -> None:
+    """Ghost cells at edges that kernels wrap have no values, neither for what follows."""
+    problem, options = sound("periodic", (48, 22, 44)), Options(strategy, depth=1)
+    plan = layout(problem, Partition(problem.grid, split), options)
+    with closing(CudaExecutor(plan, 3, tuple(range(plan.devices)), driver=HostDriver(gpu=GPU))) as executor:
+        for steps, first in ((1, 0), (2, 1), (3, 1)):
+            made = executor.carried_out(build(plan, options, steps, first))
+            assert any(isinstance(op, WrappedCompute) for op in made.ops) == (strategy == "serial" or plan.devices == 1)
+            require_right(plan, made)
+            unread = [op for op in made.ops if not isinstance(op, Copy)]
+            if plan.devices > 1:
+                with pytest.raises(CheckFailed, match="Stale read"):
+                    require_right(plan, replace(made, ops=tuple(unread)))
