@@ -56,19 +56,26 @@ def cusparse(matrix: CsrMatrix, vector: Any) -> tuple[Callable[[int], float], Ca
         print(f"no CuPy: {error}", flush=True)
         return None
     starts, columns = matrix.starts.astype(np.int32), matrix.columns.astype(np.int32)
-    held = sparse.csr_matrix(tuple(map(cupy.asarray, (matrix.values, columns, starts))), shape=(matrix.rows,) * 2)
-    x = cupy.asarray(vector)
-    y = held @ x
+    gpu = cupy.cuda.Device(0)
+    with gpu:
+        held = sparse.csr_matrix(tuple(map(cupy.asarray, (matrix.values, columns, starts))), shape=(matrix.rows,) * 2)
+        x = cupy.asarray(vector)
+        y = held @ x
 
     def seconds(repeats: int) -> float:
-        cupy.cuda.Device().synchronize()
-        started = time.perf_counter()
-        for _ in range(repeats):
-            library.spmv(held, x, y)
-        cupy.cuda.Device().synchronize()
-        return (time.perf_counter() - started) / repeats
+        with gpu:
+            gpu.synchronize()
+            started = time.perf_counter()
+            for _ in range(repeats):
+                library.spmv(held, x, y)
+            gpu.synchronize()
+            return (time.perf_counter() - started) / repeats
 
-    return seconds, lambda: cupy.asnumpy(held @ x)
+    def product() -> Any:
+        with gpu:
+            return cupy.asnumpy(held @ x)
+
+    return seconds, product
 
 
 def one_gpu(matrix: CsrMatrix, vector: Any, columns: str) -> dict[str, Any]:

@@ -69,6 +69,9 @@ class Driver:
     def cuDevicePrimaryCtxRelease(self, device: int) -> tuple[int]:  # noqa: N802
         return (0,)
 
+    def cuCtxGetCurrent(self) -> tuple[int, int]:  # noqa: N802
+        return 0, self.current
+
     def cuCtxSetCurrent(self, context: int) -> tuple[int]:  # noqa: N802
         self.current = context
         return (0,)

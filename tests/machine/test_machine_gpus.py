@@ -78,6 +78,14 @@ def test_peers_are_checked_by_a_real_copy() -> None:
     assert (back.source, back.access, back.atomics, back.arrives) == (1, True, True, False)
 
 
+def test_the_callers_context_is_current_after_the_check_of_peers() -> None:
+    driver = Driver(lossy=((1, 0),))
+    for context in (0, 7):
+        driver.current = context
+        gpus.peers(driver, Nvml(), gpus.gpus(driver, Nvml()))
+        assert driver.current == context
+
+
 def test_an_integrated_gpu_is_told_to_share_pinned_memory() -> None:
     assert gpus.gpus(Driver(integrated=True), None)[0].advice.startswith("pinned host memory")
     assert gpus.gpus(Driver(), None)[0].advice.startswith("device memory")

@@ -70,6 +70,7 @@ class PretendDriver:
         self.calls: dict[str, Callable[..., Any]] = {
             "cuDeviceGetCount": lambda: count,
             "cuDevicePrimaryCtxRetain": lambda device: 100 + device,
+            "cuCtxGetCurrent": lambda: 100 + self.current,
             "cuDeviceCanAccessPeer": lambda a, b: 1,
             "cuMemGetAllocationGranularity": lambda properties, kind: 2 << 20,
             "cuMemAddressReserve": lambda size, align, at, flags: self._take("range", size),

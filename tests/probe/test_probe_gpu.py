@@ -98,6 +98,14 @@ def test_the_counters_see_what_every_link_experiment_says_it_sent(probe: Probe, 
 
 
 @needs_nvrtc
+def test_the_callers_context_is_current_after_an_experiment(pretended: PretendDriver) -> None:
+    pretended.current = 7
+    with Gpus.open(pretended) as devices, devices.scope() as scope:
+        scope.words(1, 4)
+        assert pretended.current == 1
+    assert pretended.current == 7
+
+
 def test_owners_of_pointers_are_compared_with_where_they_are(pretended: PretendDriver) -> None:
     with Gpus.open(pretended) as devices:
         found = [item for item in addressing.run(Bench(devices=devices)) if isinstance(item, Measurement)]

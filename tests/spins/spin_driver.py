@@ -36,10 +36,12 @@ class SpinDriver:
 
     def __init__(self, gpus: int) -> None:
         self.held: dict[int, np.ndarray[Any, Any]] = {}
-        self.copied = 0
+        self.copied, self.current = 0, -1
         self.answers: dict[str, Callable[..., Any]] = {
             "cuDeviceGetCount": lambda: gpus,
             "cuDevicePrimaryCtxRetain": lambda gpu: gpu,
+            "cuCtxGetCurrent": lambda: self.current,
+            "cuCtxSetCurrent": lambda context: setattr(self, "current", context),
             "cuDeviceCanAccessPeer": lambda one, other: 1,
             "cuMemAlloc": self._allocate,
             "cuMemFree": lambda address: self.held.pop(address) is None,

@@ -37,6 +37,16 @@ def test_the_words_are_those_of_virtual_devices(driver: SpinDriver, count: int, 
     assert driver.copied == (5 * (count - 1) * 4 * GRAPH.words if exchange == "copy" else 0)
 
 
+def test_the_callers_context_is_current_after_every_call(driver: SpinDriver) -> None:
+    driver.current = 7
+    with gpu_relaxation(GRAPH, 0.4, 11, 3, "copy") as found:
+        for context, call in ((7, lambda: None), (8, lambda: found.advance(2)), (9, found.words)):
+            driver.current = driver.current if context == 7 else context
+            call()
+            assert driver.current == context
+    assert driver.current == 9
+
+
 def test_a_gpu_that_waited_in_vain_is_a_fault(driver: SpinDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpus, "BUDGET", 1000)
     with gpu_relaxation(GRAPH, 0.4, 11, 2, "store") as found:

@@ -78,7 +78,8 @@ def on_gpus(
     """
     out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
-    with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
+    driver = driver or CudaDriver()
+    with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
         shares = [
             _Share(devices, n, flat[a:b], result[a:b], values, line)
             for n, (a, b) in enumerate(parts(flat.size, image.itemsize, len(ordinals)))

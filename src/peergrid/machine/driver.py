@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
-from peergrid.errors import DeviceFault, extra
+from peergrid.errors import DeviceFault, PeergridError, extra
 from peergrid.machine.model import Missing
 
 
@@ -48,6 +51,25 @@ def call(driver: Any, name: str, *args: Any) -> Any:
     if not values:
         return None
     return values[0] if len(values) == 1 else tuple(values)
+
+
+@contextmanager
+def kept(current: Callable[[], Any], make_current: Callable[[Any], object]) -> Iterator[None]:
+    """A block that may make other contexts current for this thread: afterwards it is the caller's again, or none.
+
+    current, make_current: ask for the context, and set it; where the caller's is lost, its next call says so.
+    """
+    before = current()
+    try:
+        yield
+    finally:
+        with suppress(PeergridError):
+            make_current(before)
+
+
+def kept_current(driver: Any) -> AbstractContextManager[None]:
+    """The same by calls of a driver."""
+    return kept(partial(call, driver, "cuCtxGetCurrent"), partial(call, driver, "cuCtxSetCurrent"))
 
 
 def describe(driver: Any, code: Any) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from peergrid.errors import DeviceFault
 from peergrid.machine import host, nvml
-from peergrid.machine.driver import attribute, call
+from peergrid.machine.driver import attribute, call, kept_current
 from peergrid.machine.model import Gpu, Link, Missing, Peer
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
@@ -58,7 +58,7 @@ def peers(driver: Any, management: Any, found: tuple[Gpu, ...]) -> tuple[Peer, .
     """For every ordered pair of GPUs the report of the driver, and whether a copy arrives."""
     if len(found) < 2:
         return ()
-    with _contexts(driver, [gpu.index for gpu in found]) as contexts:
+    with kept_current(driver), _contexts(driver, [gpu.index for gpu in found]) as contexts:
         return tuple(
             _peer(driver, management, contexts, source, target)
             for source in found

@@ -56,17 +56,13 @@ class RangeProducts:
         problem = products(matrix, as_vector(matrix, vector))
         partition = split(problem, matrix, place.devices.count)
         self.step, self._matrix = 0, matrix
-        self._devices = Devices(place.driver or CudaDriver(), place.devices.ordinals)
+        self._driver = place.driver or CudaDriver()
+        self._owned = [partition.owned(device) for device in range(place.devices.count)]
+        self._kernel, self._arguments = GpuProduct(matrix, problem), Arguments(problem)
+        self._devices = Devices(self._driver, place.devices.ordinals)
         try:
-            size, owned = problem.itemsize, [partition.owned(device) for device in range(self._devices.count)]
-            left, right = matrix.reach if reach is None else reach
-            sizes = [size * (box.hi[0] - box.lo[0]) for box in owned]
-            self._slots = [OneRange.over(self._devices, sizes) for _ in range(2)]
-            for one in self._slots:
-                one.grant([(size * max(0, box.lo[0] - left), size * (box.hi[0] + right)) for box in owned])
-            self._kernel, self._owned, self._arguments = GpuProduct(matrix, problem), owned, Arguments(problem)
-            self._tables = [self._kernel.tables(self._devices, device, box) for device, box in enumerate(owned)]
-            self._one, self._two = ([self._products(source, n) for source in (0, 1)] for n in (1, 2))
+            with self._driver.kept_current():
+                self._allocate(problem.itemsize, matrix.reach if reach is None else reach)
         except BaseException:
             self.close()
             raise
@@ -74,20 +70,23 @@ class RangeProducts:
 
     def set(self, vector: Numbers) -> None:
         """Continue from another vector."""
-        self._slots[self.step % 2].upload(as_vector(self._matrix, vector))
+        with self._driver.kept_current():
+            self._slots[self.step % 2].upload(as_vector(self._matrix, vector))
 
     def advance(self, steps: int) -> None:
         """Make products and wait for them. Raises DeviceFault if a device reads memory without access."""
         pairs, rest = divmod(steps, 2)
-        for begun in range(0, pairs, AT_ONCE):
-            self._issue(self._two[self.step % 2], min(AT_ONCE, pairs - begun))
-        self._issue(self._one[self.step % 2], rest)
+        with self._driver.kept_current():
+            for begun in range(0, pairs, AT_ONCE):
+                self._issue(self._two[self.step % 2], min(AT_ONCE, pairs - begun))
+            self._issue(self._one[self.step % 2], rest)
         self.step += steps
 
     def vector(self) -> Numbers:
         """The vector now."""
         found: Numbers = np.empty(self._matrix.rows, self._matrix.values.dtype)
-        self._slots[self.step % 2].download(found)
+        with self._driver.kept_current():
+            self._slots[self.step % 2].download(found)
         return found
 
     def close(self) -> None:
@@ -101,6 +100,15 @@ class RangeProducts:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
+
+    def _allocate(self, size: int, reach: tuple[int, int]) -> None:
+        """Both ranges, the tables of rows and the calls of products; size: bytes of a number."""
+        sizes = [size * (box.hi[0] - box.lo[0]) for box in self._owned]
+        self._slots = [OneRange.over(self._devices, sizes) for _ in range(2)]
+        for one in self._slots:
+            one.grant([(size * max(0, box.lo[0] - reach[0]), size * (box.hi[0] + reach[1])) for box in self._owned])
+        self._tables = [self._kernel.tables(self._devices, device, box) for device, box in enumerate(self._owned)]
+        self._one, self._two = ([self._products(source, n) for source in (0, 1)] for n in (1, 2))
 
     def _issue(self, commands: CommandBuffer, times: int) -> None:
         """Make products, and wait for them."""

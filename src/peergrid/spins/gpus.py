@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -15,7 +15,7 @@ from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.errors import DeviceFault, UsageError
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
-from peergrid.machine.driver import find
+from peergrid.machine.driver import find, kept_current
 from peergrid.probe.cuda.devices import Gpus, LoadedKernel, Scope, Stream, u64
 from peergrid.spins.gpu_kernel import THREADS, blocks, file
 from peergrid.spins.graph import WORD, BipartiteGraph
@@ -76,16 +76,20 @@ class GpuRelaxation:
 
     def advance(self, half_steps: int) -> None:
         """Make half steps and wait for them. Raises DeviceFault if a GPU waits in vain for another."""
-        for _ in range(half_steps):
-            self._half_step()
-        for gpu in range(len(self.shares)):
-            self.devices.wait(gpu)
-            if int(self.devices.read(gpu, self.fault[gpu], 1)[0]):
-                raise DeviceFault(f"GPU {gpu} expected the words of another within {BUDGET / 1e9:.0f} s; none came.")
+        with self.devices.kept_current():
+            for _ in range(half_steps):
+                self._half_step()
+            for gpu in range(len(self.shares)):
+                self.devices.wait(gpu)
+                if int(self.devices.read(gpu, self.fault[gpu], 1)[0]):
+                    raise DeviceFault(
+                        f"GPU {gpu} expected the words of another within {BUDGET / 1e9:.0f} s; none came."
+                    )
 
     def words(self, gpu: int = 0) -> tuple[Words, Words]:
         """The words of red and of blue, copied from a GPU."""
-        red, blue = (self.devices.read(gpu, int(self.words_at[c, gpu]), self.graph.words) for c in (0, 1))
+        with self.devices.kept_current():
+            red, blue = (self.devices.read(gpu, int(self.words_at[c, gpu]), self.graph.words) for c in (0, 1))
         return red, blue
 
     def energy(self) -> float:
@@ -141,10 +145,18 @@ def gpu_relaxation(
     driver, missing = find()
     if driver is None:
         raise UsageError(f"GPUs are needed here: {missing.why if missing else 'there are none'}.")
-    with Gpus.open(driver) as devices, devices.scope() as scope:
-        if not 1 <= gpus <= min(len(devices), MOST):
-            raise UsageError(f"1 to {min(len(devices), MOST)} GPUs are here, got {gpus}.")
-        yield _relaxation(devices, scope, graph, thresholds(coupling), seed, gpus, exchange)
+    held = ExitStack()
+    try:
+        with kept_current(driver):
+            devices = held.enter_context(Gpus.open(driver))
+            if not 1 <= gpus <= min(len(devices), MOST):
+                raise UsageError(f"1 to {min(len(devices), MOST)} GPUs are here, got {gpus}.")
+            scope = held.enter_context(devices.scope())
+            made = _relaxation(devices, scope, graph, thresholds(coupling), seed, gpus, exchange)
+        yield made
+    finally:
+        with kept_current(driver):  # the caller's may be another than at the beginning
+            held.close()
 
 
 def _relaxation(

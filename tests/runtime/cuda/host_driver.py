@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -91,9 +90,10 @@ class HostDriver(CudaDriver):
         self.gpu, self.asked, self.speed = gpu, 0, speed
         self.gpus, self.links, self.free_bytes, self.blocks, self.each = gpus, links, free, blocks, registers
         self._library = ctypes.CDLL(str(library(RUNTIME)))
-        for name in ("begin_capture", "end_capture", "stamp", "reserve"):
+        for name in ("begin_capture", "end_capture", "stamp", "reserve", "current"):
             getattr(self._library, name).restype = ctypes.c_longlong
         self._library.drain()
+        self._library.cuCtxSetCurrent(0)
         self._library.seed(seed)
         self._library.delays(delay)
         self._taken: dict[int, Any] = {}
@@ -102,7 +102,6 @@ class HostDriver(CudaDriver):
         self.live: set[tuple[str, int]] = set()
         self.peak = 0
         self._contexts: Counter[int] = Counter()
-        self._current = threading.local()
         self.captures = 0
         self.kernels: set[str] = set()
         self.texts: list[str] = []
@@ -144,10 +143,10 @@ class HostDriver(CudaDriver):
 
     def make_current(self, context: int) -> None:
         assert not context or 1000 <= context < 1000 + self.gpus
-        self._current.context = context
+        self._library.cuCtxSetCurrent(ctypes.c_longlong(context))
 
     def current(self) -> int:
-        return getattr(self._current, "context", 0)
+        return int(self._library.current())
 
     def memory(self) -> tuple[int, int]:
         return self.free_bytes, self.free_bytes

@@ -102,6 +102,7 @@ extern "C" {
 void seed(int n) { order.seed(n); }
 void delays(int most) { delay = most; }
 int cuCtxSetCurrent(W wanted) { context = wanted; return 0; }
+W current() { return context; }
 W reserve(W count) { return (W)mmap(nullptr, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 void unreserve(W at, W count) { munmap((void*)at, count); }
 void map_memory(W at, W count) { GUARD; pages.push_back({(char*)at, count, 0}); }

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from peergrid.machine.driver import attribute, call
+from peergrid.machine.driver import attribute, call, kept_current
 from peergrid.probe.cuda.compile import cubin
 
 Array = np.ndarray[Any, Any]
@@ -89,19 +89,22 @@ class Gpus:
     @classmethod
     @contextmanager
     def open(cls, driver: Any) -> Iterator[Gpus]:
-        """Retain the primary context of every GPU and enable all peer access; release them at the end."""
+        """Retain the primary context of every GPU and enable all peer access; release them at the end, when the current
+        context is the one before.
+        """
         contexts: list[Any] = []
-        try:
-            for device in range(int(call(driver, "cuDeviceGetCount"))):
-                contexts.append(call(driver, "cuDevicePrimaryCtxRetain", device))
-            devices = cls(driver, contexts)
-            for source in range(len(contexts)):
-                for target in range(len(contexts)):
-                    devices.enable(source, target)
-            yield devices
-        finally:
-            for device in range(len(contexts)):
-                driver.cuDevicePrimaryCtxRelease(device)
+        with kept_current(driver):
+            try:
+                for device in range(int(call(driver, "cuDeviceGetCount"))):
+                    contexts.append(call(driver, "cuDevicePrimaryCtxRetain", device))
+                devices = cls(driver, contexts)
+                for source in range(len(contexts)):
+                    for target in range(len(contexts)):
+                        devices.enable(source, target)
+                yield devices
+            finally:
+                for device in range(len(contexts)):
+                    driver.cuDevicePrimaryCtxRelease(device)
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -113,6 +116,10 @@ class Gpus:
     def use(self, device: int) -> None:
         """Make the context of a GPU current for this thread."""
         self.call("cuCtxSetCurrent", self.contexts[device])
+
+    def kept_current(self) -> AbstractContextManager[None]:
+        """A block after which the thread's current context is the one before."""
+        return kept_current(self.driver)
 
     def attribute(self, name: str, device: int = 0) -> int:
         """A device attribute, such as 'MULTIPROCESSOR_COUNT'."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
@@ -18,16 +20,14 @@ def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: CudaDriver | None
 
     None where too little memory is free for a measurement.
     """
-    devices = Devices(driver or CudaDriver(), (ordinal,))
-    try:
+    driver = driver or CudaDriver()
+    with driver.kept_current(), closing(Devices(driver, (ordinal,))) as devices:
         count = min(COUNT, devices.on(0).memory()[0] // 4)
         if count < LEAST:
             return None
         source, target = devices.allocate(0, count), devices.allocate(0, count)
         times = [_copy(devices, source, target, count) for _ in range(samples + 1)]  # the first one warms up
         return 2 * COPIES * count / min(times[1:])
-    finally:
-        devices.close()
 
 
 def _copy(devices: Devices, source: int, target: int, count: int) -> float:

@@ -35,7 +35,12 @@ def launch_seconds(ordinals: tuple[int, ...], driver: CudaDriver | None = None, 
 
     cache: a folder for the compiled kernel. Raises DeviceFault where a GPU cannot be used.
     """
-    with closing(Devices(driver or CudaDriver(), ordinals)) as devices, closing(Programs(devices, cache)) as programs:
+    driver = driver or CudaDriver()
+    with (
+        driver.kept_current(),
+        closing(Devices(driver, ordinals)) as devices,
+        closing(Programs(devices, cache)) as programs,
+    ):
         buffers = [_launches(devices, programs, device) for device in range(devices.count)]
         with closing(Workers(devices.count, "launches")) as workers:
             barrier, found = Barrier(devices.count), list[float]()

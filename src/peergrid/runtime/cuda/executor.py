@@ -82,13 +82,14 @@ class CudaExecutor:
         processes: Processes | None = None,
         own: OwnKernel | None = None,
     ) -> None:
-        self.layout = layout
-        self._execution = ExecutionContext(
-            driver or CudaDriver(), layout, total_steps, ordinals, timeout, cache, norm, sources, processes, own
-        )
+        self.layout, self._driver = layout, driver or CudaDriver()
+        with self._driver.kept_current():
+            self._execution = ExecutionContext(
+                self._driver, layout, total_steps, ordinals, timeout, cache, norm, sources, processes, own
+            )
+            if processes is not None and processes.direct:
+                processes.try_direct(self._execution.devices.on(self._execution.devices.mine[0]))
         self._processes = processes
-        if processes is not None and processes.direct:
-            processes.try_direct(self._execution.devices.on(self._execution.devices.mine[0]))
         self._lowered: dict[int, Lowered] = {}  # by identity: hashing a schedule walks all its operations
         self._expected: dict[int, Schedule] = {}
         self._submitter = Submitter(self._execution)
@@ -99,14 +100,16 @@ class CudaExecutor:
         self._reasons: list[str] = []
 
     def load(self, name: str, values: FirstValues, slot: int) -> None:
-        self._execution.memory.load(name, values, slot)
+        with self._driver.kept_current():
+            self._execution.memory.load(name, values, slot)
 
     def expect(self, schedules: Sequence[Schedule]) -> None:
         kernels = kernels_of(self._execution)
         for schedule in schedules:
             if id(schedule) not in self._expected:
                 self._expected[id(schedule)] = schedule
-                self._execution.programs.expect([kernels.needed(schedule)])
+                with self._driver.kept_current():
+                    self._execution.programs.expect([kernels.needed(schedule)])
 
     def prepare(self, schedule: Schedule) -> None:
         devices = self._execution.devices
@@ -127,24 +130,29 @@ class CudaExecutor:
                 step += iterations * schedule.steps
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
-        return self._execution.memory.gather(name, slot, box)
+        with self._driver.kept_current():
+            return self._execution.memory.gather(name, slot, box)
 
     def views(self, name: str, slot: int) -> Views:
         return self._execution.memory.views(name, slot, self)
 
     def traces(self) -> Array:
-        return self._execution.memory.traces()
+        with self._driver.kept_current():
+            return self._execution.memory.traces()
 
     def first_nonfinite(self, name: str, slot: int) -> Index | None:
-        return first_nonfinite(self._execution, name, slot)
+        with self._driver.kept_current():
+            return first_nonfinite(self._execution, name, slot)
 
     def norms(self, steps: int) -> Array:
         if self._execution.norms is None:
             refuse_norms()
-        return self._execution.norms.norms(steps)
+        with self._driver.kept_current():
+            return self._execution.norms.norms(steps)
 
     def reductions(self, steps: int) -> Mapping[str, Series]:
-        return self._execution.reductions.series(steps)
+        with self._driver.kept_current():
+            return self._execution.reductions.series(steps)
 
     @property
     def recorded(self) -> Sequence[Sequence[int]]:
@@ -159,8 +167,8 @@ class CudaExecutor:
 
     def trace(self, schedule: Schedule, step: int) -> tuple[Span, ...]:
         """Carry out a schedule once, as `execute` does, with timing events around its operations; their spans."""
-        timing = Timing(self._execution.devices)
         with self._whole():
+            timing = Timing(self._execution.devices)
             self._execution.programs.expect([kernels_of(self._execution).queued(schedule)])
             lowered = lower(self._execution, schedule, noting=timing)
             self._execution.programs.still()
@@ -192,11 +200,14 @@ class CudaExecutor:
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """A block that needs devices that have not failed, and marks them as failed where it fails."""
+        """A block that needs devices that have not failed, and marks them as failed where it fails; afterwards the
+        thread's current context is the one before.
+        """
         if self._broken:
             raise DeviceFault("The devices failed earlier in this run; start it again.")
         try:
-            yield
+            with self._driver.kept_current():
+                yield
         except PeergridError:
             self._broken = True
             raise
@@ -204,8 +215,9 @@ class CudaExecutor:
     def _lower(self, schedule: Schedule) -> Lowered:
         if id(schedule) not in self._lowered:
             self.expect([schedule])
-            lowered, reasons = self._carried_out(schedule)
-            self._execution.programs.still()
+            with self._driver.kept_current():
+                lowered, reasons = self._carried_out(schedule)
+                self._execution.programs.still()
             self._lowered[id(schedule)] = lowered
             self._reasons += sorted((reasons | lowered.reasons) - {"", *self._reasons})
         return self._lowered[id(schedule)]

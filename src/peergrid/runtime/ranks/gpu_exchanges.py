@@ -42,6 +42,7 @@ def gpu_exchanges(
     measured: how a way is timed. Raises UsageError, on all ranks, where the test message is not intact.
     """
     with ExitStack() as kept:
+        kept.enter_context(driver.kept_current())
         driver.make_current(driver.retain(ordinal))
         kept.callback(driver.release, ordinal)
         if direct:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.costs.machines import nearest
 from peergrid.errors import DeviceFault, extra
+from peergrid.machine.driver import kept
 from peergrid.runtime.cuda.device.faults import error
 
 PEER_ALREADY_ENABLED = 704
@@ -99,6 +101,10 @@ class CudaDriver:
     def current(self) -> int:
         """The context that is current for this thread; 0 where there is none."""
         return int(self._call("cuCtxGetCurrent"))
+
+    def kept_current(self) -> AbstractContextManager[None]:
+        """A block after which the thread's current context is the one before: those of callers are theirs."""
+        return kept(self.current, self.make_current)
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the current device."""

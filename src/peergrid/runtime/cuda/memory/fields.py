@@ -163,7 +163,8 @@ def fewest(plan: Plan, free: int, more: int = 0) -> int | None:
 def has_room(plan: Plan, ordinals: tuple[int, ...], driver: CudaDriver | None = None) -> bool:
     """True where GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
     try:
-        with closing(Devices(driver or CudaDriver(), ordinals)) as devices:
+        driver = driver or CudaDriver()
+        with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
             plan.check(devices)
     except DoesNotFit:
         return False

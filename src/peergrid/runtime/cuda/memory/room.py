@@ -5,6 +5,7 @@ kernels are chosen for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DoesNotFit, PeergridError
@@ -74,8 +75,6 @@ def check_room(
 
 def check_least(ordinals: tuple[int, ...], needed: int, cells: int, driver: CudaDriver | None = None) -> None:
     """Raise DoesNotFit where GPUs have less free than their equal shares of so many bytes."""
-    devices = Devices(driver or CudaDriver(), ordinals)
-    try:
+    driver = driver or CudaDriver()
+    with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
         check_room(devices, [needed // devices.count] * devices.count, cells)
-    finally:
-        devices.close()
