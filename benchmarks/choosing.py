@@ -4,9 +4,9 @@
 
 seconds: of a choice among all strategies, for every grid of benchmarks/results/h200-forecasts.json of at most so many
 cells along an axis, each by a process that knows nothing of the problem; plans: of `peergrid plan` from its start to
-its end; choices: the steps of that record foretold with the figures and the code of today, and how much longer than the
-best of all measured those take that are foretold to be the fastest. Writes benchmarks/results/choosing.json; what is
-not asked for stays as it was.
+its end; choices: the steps of that record predicted with the figures and the code of today, and how much longer than
+the best of all measured those take that are predicted to be the fastest. Writes benchmarks/results/choosing.json; what
+is not asked for stays as it was.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> None:
             case "plans":
                 new = [plan(*arguments) for arguments in PLANS]
             case "choices":
-                new = foretold(measured["rows"], machine)
+                new = predicted(measured["rows"], machine)
         found[part] = {**about(), "found": new}
         save("choosing", found)
 
@@ -113,7 +113,7 @@ def plan(*arguments: str) -> dict[str, Any]:
     return row
 
 
-def foretold(rows: list[dict[str, Any]], machine: Machine) -> dict[str, Any]:
+def predicted(rows: list[dict[str, Any]], machine: Machine) -> dict[str, Any]:
     """The quality of forecasts and of the choices that follow, grid by grid."""
     found: list[dict[str, Any]] = []
     for name, shape, gpus in grids(rows):

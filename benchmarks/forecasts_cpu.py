@@ -1,4 +1,4 @@
-"""Steps of many arrangements on two virtual devices, measured and foretold (`peergrid.predict.virtual`).
+"""Steps of many arrangements on two virtual devices, measured and predicted (`peergrid.predict.virtual`).
 
     python benchmarks/forecasts_cpu.py [--seconds 80] [--sizes 512,1024,2048] [--only WORD,...] [--out FILE]
 
@@ -61,10 +61,10 @@ def rows(name: str, n: int, depth: int) -> list[dict[str, Any]]:
         for strategy in STRATEGIES:
             schedule = one_iteration(plan, replace(options, strategy=strategy))
             began = time.perf_counter()
-            foretold = asked.seconds_per_step(schedule)
+            predicted = asked.seconds_per_step(schedule)
             asked_for, seconds = time.perf_counter() - began, step_seconds(executor, schedule)
             row = {"problem": name, "shape": problem.grid.shape, "strategy": strategy, "depth": depth}
-            found.append({**row, "seconds_per_step": seconds, "predicted": foretold, "error": foretold / seconds - 1,
+            found.append({**row, "seconds_per_step": seconds, "predicted": predicted, "error": predicted / seconds - 1,
                           "seconds_to_measure": asked_for})  # fmt: skip
     return found
 

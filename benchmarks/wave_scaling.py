@@ -111,17 +111,17 @@ def measure() -> None:
     hidden = hidden_from(MEASURED_CELLS, slope)
     found = {"slices": rows, "slice_seconds": slope, "other_seconds": rest, "hidden_from": hidden}
     print({key: value for key, value in found.items() if key != "slices"})
-    told = f"TTI in slices of {MEASURED_CELLS}² cells on two cores, a core for a device"
-    save("wave-split-cpu", {"what": told, **found, **about()})
+    subject = f"TTI in slices of {MEASURED_CELLS}² cells on two cores, a core for a device"
+    save("wave-split-cpu", {"what": subject, **found, **about()})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--measure", action="store_true")
-    measure() if parser.parse_args().measure else foretell()
+    measure() if parser.parse_args().measure else predict()
 
 
-def foretell() -> None:
+def predict() -> None:
     """The parts on H200s; writes benchmarks/results/wave-scaling-foretold.json."""
     host = machine_named("h200-x8")
     cube = waves(512, 512)
@@ -142,8 +142,8 @@ def foretell() -> None:
         fewest, longer = hiding(replace(host, gpus=2, nodes=8, network=line), 512)
         print(f"{name}: hidden from {fewest} slices on", flush=True)
         found[name] = {"cases": cases, "slices_that_hide_it": fewest, "times_as_long_as_on_nvlink": longer}
-    told = "TTI on H200s; foretold, not measured"
-    save("wave-scaling-foretold", {"what": told, "foretold": found, "case_study": THEIRS, **about()})
+    subject = "TTI on H200s; predicted, not measured"
+    save("wave-scaling-foretold", {"what": subject, "foretold": found, "case_study": THEIRS, **about()})
 
 
 if __name__ == "__main__":

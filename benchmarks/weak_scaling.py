@@ -1,9 +1,9 @@
-"""Weak scaling on paper: the time of a step on 128 hosts of eight H200s over two networks, foretold, not measured.
+"""Weak scaling on paper: the time of a step on 128 hosts of eight H200s over two networks, predicted, not measured.
 
     python benchmarks/weak_scaling.py
 
 A long chain of equal slabs takes as long as five of them in its middle, one link between which is the network (see
-`peergrid.predict.scaling`): what is foretold here of 16 GPUs on two hosts holds for 1,024 on 128.
+`peergrid.predict.scaling`): what is predicted here of 16 GPUs on two hosts holds for 1,024 on 128.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[Callable[[int], Problem], int]] = {
 }
 
 
-def foretold(make: Callable[[int], Problem], rows: int) -> dict[str, Any]:
+def predicted(make: Callable[[int], Problem], rows: int) -> dict[str, Any]:
     """Seconds of a step: of one GPU alone at its best depth, and of many at every depth on both networks."""
     machine = machine_named("h200-x8")
     alone = {depth: seconds_on(make(rows), machine, Options("overlap", depth), 1)[0] for depth in DEPTHS}
@@ -64,10 +64,10 @@ def foretold(make: Callable[[int], Problem], rows: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    found = {name: foretold(*case) for name, case in CASES.items()}
-    told = "1,024 H200s on 128 hosts; foretold, not measured"
+    found = {name: predicted(*case) for name, case in CASES.items()}
+    subject = "1,024 H200s on 128 hosts; predicted, not measured"
     networks = {name: [line.latency, line.bandwidth] for name, line in NETWORKS.items()}
-    save("weak-scaling-foretold", {"what": told, "networks": networks, "cases": found, **about()})
+    save("weak-scaling-foretold", {"what": subject, "networks": networks, "cases": found, **about()})
     for name, case in found.items():
         best = min(case["one_gpu"].values())
         for network, ways in case["many"].items():

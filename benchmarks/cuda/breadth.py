@@ -128,7 +128,7 @@ KINDS: dict[str, Kind] = {
 
 
 def rows_of(name: str, kind: Kind, devices: Devices, bandwidth: float) -> Iterator[dict[str, Any]]:
-    """One step per pass, and what suits the problem."""
+    """One step per pass, and the options that peergrid chooses."""
     for depth in (1, 0):
         case = Case(name, partial(kind.make, devices.count), devices.count, "overlap", depth, 200, name)
         try:

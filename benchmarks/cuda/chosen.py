@@ -3,7 +3,7 @@
     python benchmarks/cuda/chosen.py [--gpus 1] [--seconds 240] [--sizes 512,...] [--out chosen.json]
 
 Every problem is chosen for twice, both times without any memory of the problem or of earlier trials: first its kernels
-have to be compiled, then a cache has them. After that all strategies at all depths that are worth a look are carried
+have to be compiled, then a cache has them. After that all strategies at all depths that can be the fastest are carried
 out in turns, `ROUNDS` times, and the fastest and the chosen one `AGAIN` times. The record is valid at any moment.
 """
 
@@ -103,9 +103,9 @@ def row_of(work: Work, devices: Devices, cache: Path) -> dict[str, Any]:
     depths = sorted({*depths_of(asked), found["depth"]}, reverse=True)
     chosen = found["strategy"], found["depth"]
     steps, again = measured(problem, devices, depths, chosen, cache)
-    foretold = {way: asked.forecast(Options(way[0], depth=way[1])).seconds_per_step for way in steps}
-    first, best = min(foretold, key=foretold.__getitem__), min(steps, key=steps.__getitem__)
-    tried = [[*way, steps[way], foretold[way]] for way in sorted(steps, key=steps.__getitem__)]
+    predicted = {way: asked.forecast(Options(way[0], depth=way[1])).seconds_per_step for way in steps}
+    first, best = min(predicted, key=predicted.__getitem__), min(steps, key=steps.__getitem__)
+    tried = [[*way, steps[way], predicted[way]] for way in sorted(steps, key=steps.__getitem__)]
     return found | {
         "loss": again[chosen] / again[best] - 1,
         "loss_of_the_forecasts_first": steps[first] / steps[best] - 1,

@@ -3,7 +3,7 @@
     python benchmarks/cuda/fit_costs.py RECORD [RECORD ...] [--sweeps 4] [--fit] [--out forecasts.json]
 
 RECORD: what `forecasts.py` wrote; where it has forecasts from before the measurements, those are compared. Or what this
-script wrote: the same cases are foretold again. --fit: renew `src/peergrid/costs/figures.json` from the rows that may
+script wrote: the same cases are predicted again. --fit: renew `src/peergrid/costs/figures.json` from the rows that may
 be used for it, held close to what they were.
 """
 
@@ -42,7 +42,7 @@ from peergrid.stencil import Problem  # noqa: E402
 ALIKE = ("peer", "threads")  # strategies that one GPU carries out as others, too
 TRIED = CANDIDATES  # that a trial carries out
 MOST_CELLS = 1 << 29  # of a problem: its fields are made to describe it
-DESCRIBED = 1 << 27  # cells of a problem whose memory is foretold here: its fields are made for that
+DESCRIBED = 1 << 27  # cells of a problem whose memory is predicted here: its fields are made for that
 LEAST = 64 << 20  # bytes
 RECORDED = 800_000  # steps that runs of `forecasts.py` have room for
 HELD = 0.003  # of the square of a figure's logarithm, beside squares of logarithms of errors
@@ -268,7 +268,9 @@ def choices(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, the one that is foretold to be the fastest first; of those that one GPU carries out alike the first."""
+    """The rows, the one that is predicted to be the fastest first; of those that one GPU carries out alike the
+    first.
+    """
     found: dict[object, dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["predicted"]):
         alike = round(row["predicted"] * 1e9) if row["gpus"] == 1 else row["strategy"]
@@ -277,17 +279,17 @@ def _distinct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def memory(rows: list[dict[str, Any]], machine: Machine, most: int) -> Iterator[dict[str, Any]]:
-    """Bytes foretold and taken, of runs that take more than `LEAST` bytes."""
+    """Bytes predicted and taken, of runs that take more than `LEAST` bytes."""
     for row in rows:
         made_here = math.prod(row["shape"]) <= DESCRIBED and row["shape"][0] <= most
         if row["strategy"] == "memory" and made_here and max(row["bytes"]) >= LEAST:
             asked = Forecaster(problem(row["problem"], tuple(row["shape"])), machine, row["gpus"])
             plan = asked.arrangement(Options("overlap", depth=row["depth"], block=row["block"])).plan
             made = Plan(plan, RECORDED, asked.gpu)
-            foretold = [made.taken(device) for device in range(row["gpus"])]
-            error = max(foretold) / max(row["bytes"]) - 1
+            predicted = [made.taken(device) for device in range(row["gpus"])]
+            error = max(predicted) / max(row["bytes"]) - 1
             named = {key: row[key] for key in ("problem", "shape", "gpus", "depth")}
-            yield {**named, "bytes": max(row["bytes"]), "predicted": max(foretold), "error": error}
+            yield {**named, "bytes": max(row["bytes"]), "predicted": max(predicted), "error": error}
 
 
 def seconds_to_choose(records: Sequence[dict[str, Any]], machine: Machine) -> float:

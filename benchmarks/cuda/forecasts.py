@@ -4,7 +4,7 @@ it to, and the memory that the driver reports.
     python benchmarks/cuda/forecasts.py [--gpus 1,2] [--seconds 180] [--tried 512,...] [--fitted 1024,...]
         [--only WORD,...] [--out forecasts.json] [--emulate]
 
-First the host's speed is measured, then all cases to hold forecasts to are foretold for it and written down, then
+First the host's speed is measured, then all cases to hold forecasts to are predicted for it and written down, then
 everything is measured. Every problem and size is made once for each depth; all strategies are carried out on the same
 memory, one after the other: a warm-up, then `SAMPLES` samples of at least `SAMPLE_SECONDS`. The record is valid at any
 moment; `fit` says which rows may be used to fit costs. --emulate: tiny grids on kernels compiled as host C++, to try
@@ -57,7 +57,7 @@ from peergrid.stencil import Problem  # noqa: E402
 SAMPLES, SAMPLE_SECONDS, MOST_STEPS = 3, 0.012, 400_000
 ALONE: tuple[StrategyName, ...] = ("serial", "async", "overlap", "graph", "persistent")
 """Strategies that one GPU carries out each in its own way."""
-PROCESSES = 16  # that foretell side by side
+PROCESSES = 16  # that predict side by side
 MULTI_PASS = 4  # steps of an exchange interval where a pass makes one
 
 
@@ -136,7 +136,7 @@ def precompile(todo: Made, counts: list[int], driver: Any, cache: Path) -> None:
         programs.settle()
 
 
-def foretold(work: Work, problem: Problem, count: int, machine: Machine) -> list[dict[str, Any]]:
+def predicted(work: Work, problem: Problem, count: int, machine: Machine) -> list[dict[str, Any]]:
     """The forecasts of all cases of a problem, and what a run would choose and in what time."""
     asked, found = Forecaster(problem, machine, count), []
     for depth, strategy in product(depths(problem), strategies(work, count)):
@@ -154,12 +154,12 @@ def _named(work: Work, problem: Problem, count: int) -> dict[str, Any]:
     return {"problem": work.name, "shape": problem.grid.shape, "gpus": count}
 
 
-def foretell(todo: Made, counts: list[int], machine: Machine) -> Iterator[dict[str, Any]]:
+def predict(todo: Made, counts: list[int], machine: Machine) -> Iterator[dict[str, Any]]:
     """The same of all problems, by processes side by side, which have the problems from this one."""
     global _task
 
     def _task(case: tuple[int, int]) -> list[dict[str, Any]]:
-        return foretold(*todo[case[0]], case[1], machine)
+        return predicted(*todo[case[0]], case[1], machine)
 
     cases = [(n, count) for n in range(len(todo)) for count in counts]
     with get_context("fork").Pool(min(PROCESSES, max(1, len(cases)))) as pool:
@@ -261,17 +261,17 @@ def main() -> None:
     found: dict[str, Any] = {"about": about(("peergrid", "numpy", "cuda-core", "nvidia-cuda-nvrtc")),
                              "launch_seconds": launches, "foretold": [], "rows": []}  # fmt: skip
 
-    def tell(what: str) -> None:
+    def say(what: str) -> None:
         given.out.write_text(json.dumps(found, default=str))
         print(f"{time.monotonic() - began:6.1f} s {what}", flush=True)
 
-    tell(f"{launches * 1e6:.2f} µs for a launch; {len(todo)} problems made")
-    found["foretold"] = list(foretell([one for one in todo if not one[0].fit], counts, machine))
-    tell(f"{len(found['foretold'])} forecasts written down")
+    say(f"{launches * 1e6:.2f} µs for a launch; {len(todo)} problems made")
+    found["foretold"] = list(predict([one for one in todo if not one[0].fit], counts, machine))
+    say(f"{len(found['foretold'])} forecasts written down")
     driver = emulated(max(counts)) if given.emulate else CudaDriver()
     if cache is not None:
         precompile(todo, counts, driver, cache)
-        tell("compiled")
+        say("compiled")
     with closing(Devices(driver, tuple(range(max(counts))))):  # contexts stay: memory counts what runs take
         for work, problem in todo:
             if time.monotonic() - began > given.seconds:
@@ -280,9 +280,9 @@ def main() -> None:
             for count, depth in product(counts, depths(problem)):
                 for row in measured(work, problem, count, depth, driver, cache, 0 if given.emulate else SAMPLE_SECONDS):
                     found["rows"].append(row)
-                    tell(f"{work.name} {work.size} ×{count} {row['strategy']} {depth}: {_said(row)}")
+                    say(f"{work.name} {work.size} ×{count} {row['strategy']} {depth}: {_said(row)}")
     found["launch_seconds_after"] = launch_seconds(tuple(range(max(counts))), driver, cache)
-    tell(f"{len(found['rows'])} rows; {found['launch_seconds_after'] * 1e6:.2f} µs for a launch")
+    say(f"{len(found['rows'])} rows; {found['launch_seconds_after'] * 1e6:.2f} µs for a launch")
 
 
 def _said(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Measure kernels that exchange their rims themselves, on 1, 2, 4 and 8 GPUs, each checked to the bit on one.
+"""Measure kernels that exchange halos themselves, on 1, 2, 4 and 8 GPUs, each checked to the bit on one.
 
     python benchmarks/cuda/linked.py [--only strong,weak] [--gpus 1,2,4] [--out linked.json]
 
@@ -170,7 +170,7 @@ class Bench:
 
 
 def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, float]]:
-    """Microseconds of a meeting of all blocks of all devices; and of neighbours only."""
+    """Microseconds of a barrier of all blocks of all devices; and of neighbours only."""
     functions, arrived, flags = [], [], []
     for device in devices:
         device.use()

@@ -1,4 +1,4 @@
-"""A kernel that does nothing but meet on all devices, to measure what that costs; flags lie 16 words apart."""
+"""A kernel of barriers of all devices, to measure their cost; flags lie 16 words apart."""
 
 from __future__ import annotations
 

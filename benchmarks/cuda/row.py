@@ -134,10 +134,10 @@ class Row:
         return self.counters[device] + side * APART * 8
 
     def arrived(self, device: int) -> int:
-        """The address where the blocks of a device meet."""
+        """The address of the counter of the barrier of a device's blocks."""
         return self.counter(device, 2)
 
-    def links(self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int) -> np.ndarray:
+    def links(self, dtype: np.dtype[Any], device: int, counts: list[tuple[int, int]], passed: int) -> np.ndarray:
         """`Exchange` of a device."""
         links = np.zeros((), dtype)
         links["passed"], links["timeout"] = passed, BUDGET
@@ -147,7 +147,7 @@ class Row:
             if 0 <= other < len(self.devices):
                 links["side"]["local"][side] = self.counter(device, side)
                 links["side"]["remote"][side] = self.counter(other, 1 - side)
-                links["side"]["expected"][side] = rims[other][1 - side]
+                links["side"]["expected"][side] = counts[other][1 - side]
                 self.slabs[other].fields(links["side"]["fields"][side])
         return links
 
@@ -208,7 +208,7 @@ class PeerRun:
         self.launches = [
             self.kernel.launches(slab.box, loaded[0].slots) for slab, loaded in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [
+        self.counts = [
             self.kernel.links.counts(s.box, (launch.regions for launch in found))
             for s, found in zip(row.slabs, self.launches, strict=True)
         ]
@@ -272,7 +272,7 @@ class PeerRun:
 
     def _pass(self, number: int, turn: int, given: dict[tuple[int, int], np.ndarray]) -> None:
         device, launches = self.row.devices[number], self.launches[number]
-        links = self.row.links(self.kernel.links.dtype(), number, self.rims, turn)
+        links = self.row.links(self.kernel.links.dtype(), number, self.counts, turn)
         more = [self.norms[number][turn % 2]] if self.made.norm else []
         forked = len(launches) > 1
         if forked:
@@ -325,7 +325,7 @@ class PersistentRun:
             self.kernel.tables(s.box, k.device.multiprocessors * max(1, k.resident))
             for s, k in zip(row.slabs, self.loaded, strict=True)
         ]
-        self.rims = [
+        self.counts = [
             self.kernel.links.counts(s.box, found[:2]) for s, found in zip(row.slabs, self.tables, strict=True)
         ]
         self.given = [self._given(n) for n in range(len(row.devices))]
@@ -342,7 +342,7 @@ class PersistentRun:
         turns["interior"], turns["boundary"] = (slab.device.upload(table) for table in (plain, edge))
         turns["interior_count"], turns["boundary_count"] = len(plain), len(edge)
         turns["arrived"] = self.row.arrived(number)
-        return [slab.arguments(0, 0), self.row.links(self.kernel.links.dtype(), number, self.rims, 0), turns]
+        return [slab.arguments(0, 0), self.row.links(self.kernel.links.dtype(), number, self.counts, 0), turns]
 
     def _blocks(self, number: int) -> int:
         loaded, (plain, edge, _) = self.loaded[number], self.tables[number]

@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument(
         "--edge",
         default="0",
-        help="what a cell of an edge costs, in cells of interior tiles (0: as foretold); several: 4,8",
+        help="what a cell of an edge costs, in cells of interior tiles (0: as predicted); several: 4,8",
     )
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()

@@ -4,7 +4,7 @@
 
 A trace is a whole run of `examples/gpr.toml` with its antennas elsewhere. Devices are named with how many of them work
 on each trace and how many processes there are: `cuda:0,1/1/2` gives each trace one of two GPUs, by a process each,
-`cuda:0/1/3` lets three processes share a GPU; without numbers what is foretold to be fastest is chosen. A first survey
+`cuda:0/1/3` lets three processes share a GPU; without numbers what is predicted to be fastest is chosen. A first survey
 of two traces, not counted, leaves compiled kernels in the cache, as any earlier run would. `seconds` is from the call
 to the last trace kept, with the start of the processes; `seconds_per_trace` from when each may have had its first to
 the last of all.
@@ -81,10 +81,10 @@ def measured(word: str, traces: int) -> dict[str, Any]:
 
 
 def line(row: dict[str, Any]) -> str:
-    foretold = "" if row["predicted_seconds"] is None else f", {row['predicted_seconds']:.2f} s foretold"
+    predicted = "" if row["predicted_seconds"] is None else f", {row['predicted_seconds']:.2f} s predicted"
     return (
         f"{row['devices']}, {row['devices_per_trace']} for each trace, {row['workers']} workers: {row['traces']} "
-        f"traces in {row['seconds']:.2f} s{foretold}, the first after {row['first_trace']:.2f}; then "
+        f"traces in {row['seconds']:.2f} s{predicted}, the first after {row['first_trace']:.2f}; then "
         f"{row['seconds_per_trace']:.3f} s a trace, {row['stepping']:.3f} s of it stepping "
         f"({row['strategy']}, depth {row['depth']})"
     )

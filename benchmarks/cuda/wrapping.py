@@ -50,7 +50,7 @@ def line(count: int, _: str) -> Problem:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases measured in turns: devices, strategy and depth (0: what suits the problem) of each."""
+    """Cases measured in turns: devices, strategy and depth (0: the options that peergrid chooses) of each."""
 
     make: Callable[[int, str], Problem]
     boundary: str

@@ -199,7 +199,7 @@ def test_what_has_no_room_is_passed_over_unless_nothing_has(call: Call, monkeypa
     assert found.err.endswith("There is no room for it.\n")
 
 
-def test_a_machine_that_is_not_here_is_foretold(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_not_here_is_predicted(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("peergrid.cli.bench"), "LARGE", replace(TINY, jacobi=8192))
     asked = ("bench", "jacobi", "--machine", "h200-x8", "--counts", "1,8", "--only", "strong")
     answer = call(*asked, "-o", "out", "--json")

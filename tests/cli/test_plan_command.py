@@ -107,7 +107,7 @@ def test_what_cannot_be_meant_is_said_in_one_sentence(
     assert said in answer.err
 
 
-def test_every_strategy_of_virtual_devices_is_foretold(call: Call, model: Path) -> None:
+def test_every_strategy_of_virtual_devices_is_predicted(call: Call, model: Path) -> None:
     found = call("plan", model, "--devices", "cpu:2", "--json").json["predicted"]
     assert set(found) == set(STRATEGIES)
     assert list(found.values()) == sorted(found.values())

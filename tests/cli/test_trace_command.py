@@ -26,7 +26,7 @@ def test_every_device_computes_every_pass(call: Call, model: Path, tmp_path: Pat
     assert all(bar["dur"] >= 0 and bar["ts"] >= 0 for bar in bars)
 
 
-def test_what_is_foretold_stands_beside_what_was_measured(call: Call, model: Path, tmp_path: Path) -> None:
+def test_what_is_predicted_stands_beside_what_was_measured(call: Call, model: Path, tmp_path: Path) -> None:
     found = call(
         "trace", model, "-o", "t.json", "--devices", "cpu:2", "--strategy", "overlap", "--depth", 2, "--json"
     ).json
@@ -34,11 +34,11 @@ def test_what_is_foretold_stands_beside_what_was_measured(call: Call, model: Pat
     named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert named == {0: "device 0", 1: "device 1", 2: "device 0, predicted", 3: "device 1, predicted"}
     bars = [event for event in events if event["ph"] == "X"]
-    measured, foretold = (
+    measured, predicted = (
         sorted((bar["pid"] % 2, bar["name"]) for bar in bars if bar["cat"] == "compute" and (bar["pid"] > 1) is beside)
         for beside in (False, True)
     )
-    assert measured == foretold
+    assert measured == predicted
     assert found["predicted_seconds"] > 0
 
 

@@ -1,4 +1,4 @@
-"""The choice of how traces share devices, from what is foretold of their steps."""
+"""The choice of how traces share devices, from what is predicted of their steps."""
 
 from __future__ import annotations
 

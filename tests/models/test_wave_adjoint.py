@@ -121,11 +121,11 @@ def test_gradients_of_any_medium_are_those_of_finite_differences(name: str, abso
     velocity = medium.values("velocity")
     scheme = replace(SCHEME, layer=3, absorber=absorber, free_surface=name == "tti")
     dt = Propagator(medium, scheme).dt
-    rim = (slice(3, -3),) * medium.ndim
+    inner = (slice(3, -3),) * medium.ndim
     way = np.zeros(medium.shape)
-    way[rim] = RNG.random(way[rim].shape) - 0.5
+    way[inner] = RNG.random(way[inner].shape) - 0.5
     way[velocity == velocity.max()] = 0.0
-    way[rim] -= (velocity < velocity.max())[rim] * way.sum() / (velocity < velocity.max())[rim].sum()
+    way[inner] -= (velocity < velocity.max())[inner] * way.sum() / (velocity < velocity.max())[inner].sum()
     source, receivers = 50.0 + 30.0 * RNG.random(medium.ndim), 30.0 + 40.0 * RNG.random((4, medium.ndim))
 
     def shot(velocity: Doubles) -> Shot:

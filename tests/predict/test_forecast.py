@@ -156,7 +156,7 @@ def test_single_steps_are_not_looked_at_where_memory_alone_makes_them_slower(sid
     assert ranked(asked, depths=(1,)), "a depth that is asked for is looked at"
 
 
-def test_halos_take_the_route_that_is_foretold_to_be_the_fastest() -> None:
+def test_halos_take_the_route_that_is_predicted_to_be_the_fastest() -> None:
     """By costs alone they are stored, for hosts issue longer than memory moves; but beside tiles that stay."""
     asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)
     best = ranked(asked, ("overlap",), depths=(4,), orders=("all",))[0]

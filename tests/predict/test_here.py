@@ -38,7 +38,7 @@ def average(u):  # type: ignore[no-untyped-def]
     u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
 
 
-def test_devices_that_nothing_is_foretold_of() -> None:
+def test_devices_that_nothing_is_predicted_of() -> None:
     assert machine_here(Devices("cpu", (0, 1))) is None
     assert machine_here(Devices("cuda", (0, 0)), driver()) is None
 

@@ -195,7 +195,7 @@ def test_a_thread_that_waits_in_vain_is_reported() -> None:
 @pytest.mark.parametrize(
     ("share", "floor", "told"), [(0.0, 0.1, 0), (0.5, 1.005, 1), (1.0, 5.001, 1), (0.05, 0.113, 0)]
 )
-def test_other_work_widens_the_intervals_and_is_told(share: float, floor: float, told: int) -> None:
+def test_other_work_widens_the_intervals_and_is_reported(share: float, floor: float, told: int) -> None:
     others = Others(share)
     assert others.floor(0.1) == pytest.approx(floor, abs=1e-3)
     assert len(list(others.warnings())) == told

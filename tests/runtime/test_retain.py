@@ -1,4 +1,4 @@
-"""Holding devices where nothing is to be held, or nothing can be."""
+"""Retaining devices where there is nothing to retain, or it is impossible."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Memory at the edge: on GPUs that are filled up but for a little, the largest grid that fits runs, one row more is
-refused with the GPUs that it takes, and what a run takes is what was foretold.
+refused with the GPUs that it takes, and what a run takes is what was predicted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpu_checks.report import Case, Report
 
 ROOM = 1 << 30  # bytes of each GPU that are left
 STEPS = 64
-AGREES = 0.02  # share by which bytes foretold and taken may differ
+AGREES = 0.02  # share by which bytes predicted and taken may differ
 REFUSAL = r"or (\d+) such GPUs"
 
 Make = Callable[[int], Any]
@@ -90,9 +90,9 @@ def largest(driver: Any, make: Make, depth: int, count: int, gpus: int) -> Case:
 
     each = make(256).grid.box.size // 256 * make(256).itemsize  # of a slot of one field, for a row
     rows = bisect_left(range(room // each * count), True, lo=16, key=refused) - 1
-    foretold, taken = ran(driver, make(rows), depth, count)
-    errors = [a / b - 1 for a, b in zip(foretold, taken, strict=True) if b]
-    found = {"rows": rows, "foretold": foretold, "taken": taken, "errors": errors}
+    predicted, taken = ran(driver, make(rows), depth, count)
+    errors = [a / b - 1 for a, b in zip(predicted, taken, strict=True) if b]
+    found = {"rows": rows, "foretold": predicted, "taken": taken, "errors": errors}
     assert all(abs(error) <= AGREES for error in errors), found
     try:
         ran(driver, make(rows + 1), depth, count)
@@ -118,7 +118,7 @@ def arranged(driver: Any, problem: Any, depth: int, count: int) -> Any:
 
 
 def ran(driver: Any, problem: Any, depth: int, count: int) -> tuple[list[int], list[int]]:
-    """Some steps on so many GPUs: the bytes foretold of each, and those that its driver reports."""
+    """Some steps on so many GPUs: the bytes predicted of each, and those that its driver reports."""
     from peergrid.codegen.cache import default_cache
     from peergrid.codegen.cuda.choose.steps import block_of
     from peergrid.runtime.cuda.executor import CudaExecutor

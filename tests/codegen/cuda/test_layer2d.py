@@ -1,4 +1,4 @@
-"""The kernel of the zones along a grid's sides gives the bits of the reference and keeps to what is its own."""
+"""The kernel of the strips along a grid's sides gives the bits of the reference and keeps to what is its own."""
 
 from __future__ import annotations
 
@@ -64,60 +64,60 @@ def test_columns_that_wrap_cost_a_margin_on_both_sides(make: Make, steps: int, b
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("make", [absorbers, yee])
-def test_two_plain_tiles_leave_room_for_one_of_a_zone(make: Make) -> None:
+def test_two_interior_tiles_leave_room_for_one_of_a_strip(make: Make) -> None:
     made = pass_kernel(make((2048, 2048)), 8)
     assert made is not None
     programs = made.interior, PeerKernel.of(made).interior
     roomy = [replace(made, beside=left(taken(program).registers)) for program in programs]
     for kernel in (roomy[0], PeerKernel.of(roomy[1])):
         assert kernel.layer is not None
-        plain, zone = (taken(program) for program in (kernel.interior, kernel.layer))
-        assert max(plain.spills, zone.spills) <= 8
-        assert 32 * (2 * whole(plain.registers) + whole(zone.registers)) <= H200.registers // 4
+        interior, strips = (taken(program) for program in (kernel.interior, kernel.layer))
+        assert max(interior.spills, strips.spills) <= 8
+        assert 32 * (2 * whole(interior.registers) + whole(strips.registers)) <= H200.registers // 4
 
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
     ("steps", "norm", "arch"), [(7, "u", "sm_80"), (7, "u", "sm_90"), (8, None, "sm_90"), (8, None, "sm_100")]
 )
-def test_a_large_block_takes_the_place_of_one_of_plain_tiles(steps: int, norm: str | None, arch: str) -> None:
+def test_a_large_block_takes_the_place_of_one_of_interior_tiles(steps: int, norm: str | None, arch: str) -> None:
     made = pass_kernel(relaxation((2048, 4096), ("periodic", "fixed")), steps, norm)
     assert made is not None
-    plain = taken(made.interior, arch)
-    zone = made.around(plain.registers).layer
-    assert zone is not None
-    assert zone.tiles_per_block == LARGE_BLOCK
-    assert taken(zone, arch).spills == 0
-    assert zone.threads * whole(taken(zone, arch).registers) <= made.interior.threads * whole(plain.registers)
+    interior = taken(made.interior, arch)
+    strips = made.around(interior.registers).layer
+    assert strips is not None
+    assert strips.tiles_per_block == LARGE_BLOCK
+    assert taken(strips, arch).spills == 0
+    assert strips.threads * whole(taken(strips, arch).registers) <= made.interior.threads * whole(interior.registers)
 
 
 @pytest.mark.parametrize(
     ("registers", "room"),
     [(193, (112, 104)), (200, (112, 104)), (189, (128, 104)), (207, (96, 96)), (216, (80, 80)), (128, (80, 80))],
 )
-def test_registers_left_beside_plain_tiles(registers: int, room: tuple[int, int]) -> None:
+def test_registers_left_beside_interior_tiles(registers: int, room: tuple[int, int]) -> None:
     assert (left(registers), left(registers, 3)) == room
 
 
 @pytest.mark.parametrize(
     ("registers", "tiles"), [(193, 1), (216, 1), (217, LARGE_BLOCK), (120, LARGE_BLOCK), (128, LARGE_BLOCK)]
 )
-def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(registers: int, tiles: int) -> None:
+def test_blocks_of_strips_are_large_where_interior_tiles_leave_no_room(registers: int, tiles: int) -> None:
     assert tiles_in_block(registers) == tiles
 
 
 @pytest.mark.parametrize(("size", "higher"), [(2048, False), (4096, True), (8192, False), (17408, False)])
-def test_plain_tiles_are_higher_where_all_begin_at_once_by_it(size: int, higher: bool) -> None:
+def test_interior_tiles_are_higher_where_all_begin_at_once_by_it(size: int, higher: bool) -> None:
     """A block of strips takes the room of two blocks; that costs small grids more than rows that tiles make more."""
     problem, slots = Problem.of(jacobi(Grid((size, size)).field("u"))), 4 * 528
     usual = pass_kernel(problem, 8)
     assert usual is not None
     box, made = problem.grid.box, usual.around(116)
     assert made.displaced == 2 * usual.shape.warps
-    plain, _, strips = made.shorter(box, 528, slots).launches(box, slots)
+    interior, _, strips = made.shorter(box, 528, slots).launches(box, slots)
     alone = replace(made, displaced=0).shorter(box, 528, slots).launches(box, slots)[0]
-    assert (len(plain.regions) < len(alone.regions)) == higher
-    assert (len(plain.regions) <= slots - made.displaced * strips.blocks) == (size <= 4096)
+    assert (len(interior.regions) < len(alone.regions)) == higher
+    assert (len(interior.regions) <= slots - made.displaced * strips.blocks) == (size <= 4096)
     assert usual.around(200).displaced == 0, "strips find room beside two blocks of radar"
 
 
@@ -140,8 +140,8 @@ def test_tiles_of_large_blocks(make: Make, boundary: Boundary, norm: str | None)
         assert np.array_equal(*(outcome.norm_rows for outcome in outcomes))  # type: ignore[arg-type]
 
 
-def test_what_wraps_is_a_zone_for_a_box_without_plain_tiles() -> None:
-    """As the rim of a device is that has a grid's last rows, where these are no whole block of a norm."""
+def test_what_wraps_is_a_strip_for_a_box_without_interior_tiles() -> None:
+    """As the boundary region of a device that has the last rows of a grid, where these are no whole block of a norm."""
     problem = relaxation((110, 300), ("periodic", "fixed"))
     kernel = replace(kernel_of(problem), norm="u", boundary_rows=24)
     rows = {
@@ -152,7 +152,7 @@ def test_what_wraps_is_a_zone_for_a_box_without_plain_tiles() -> None:
     assert rows["edge2d"] <= 24 < 270 <= rows["layer2d"]
 
 
-def test_plain_tiles_of_linked_kernels_make_room_for_a_zone_along_axis_0() -> None:
+def test_interior_tiles_of_peer_kernels_make_room_for_a_strip_along_axis_0() -> None:
     problem, slots = absorbers((2048, 2048)), 7 * 18  # of 18 strips
     linked = PeerKernel.of(PassKernel(problem, Shape(8)))
     boxes = [problem.grid.box.with_axis(0, lo, hi) for lo, hi in ((0, 600), (600, 1200))]
@@ -161,7 +161,7 @@ def test_plain_tiles_of_linked_kernels_make_room_for_a_zone_along_axis_0() -> No
 
 
 @pytest.mark.parametrize(("beside", "pointers"), [(88, False), (96, True)])
-def test_tiles_of_zones_keep_pointers_where_registers_are_left_for_them(beside: int, pointers: bool) -> None:
+def test_tiles_of_strips_keep_pointers_where_registers_are_left_for_them(beside: int, pointers: bool) -> None:
     kernel = replace(PassKernel(absorbers((2048, 2048)), Shape(8)), beside=beside)
     assert kernel.layers is not None
     assert kernel.layer is not None
@@ -183,7 +183,7 @@ def whole(registers: int) -> int:
     return -(-registers // 8) * 8
 
 
-def test_sides_that_reflect_have_no_zones() -> None:
+def test_sides_that_reflect_have_no_strips() -> None:
     problem = yee((80, 230), "reflecting")
     assert kernel_of(problem).layer is None
 
@@ -211,7 +211,7 @@ def test_absorbers_on_parts_of_a_grid(parts: tuple[int, int], device: int, tiles
 
 
 @pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
-def test_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
+def test_a_source_and_a_receiver_in_a_strip(cell: tuple[int, int]) -> None:
     problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
     outcome = advance(problem, kernel_of(problem))
     assert outcome.entries == ALL
@@ -235,7 +235,7 @@ ROWS_WRAP: Boundary = ("periodic", "fixed")
         (yee, FIXED, "Ez", 3, {1}),
     ],
 )
-def test_norms_are_those_of_edge_tiles(
+def test_norms_are_those_of_boundary_tiles(
     make: Make, boundary: Boundary, norm: str, steps: int, columns: set[int]
 ) -> None:
     problem = make((110, 300), boundary)
@@ -246,7 +246,7 @@ def test_norms_are_those_of_edge_tiles(
 
 
 @pytest.mark.parametrize("cell", [(2, 150), (60, 3), (108, 150), (60, 297), (60, 12)])
-def test_norms_beside_a_source_and_a_receiver_in_a_zone(cell: tuple[int, int]) -> None:
+def test_norms_beside_a_source_and_a_receiver_in_a_strip(cell: tuple[int, int]) -> None:
     problem = absorbers((110, 300), sources=(cell,), receivers=(cell, (cell[0] + 1, cell[1] + 1)))
     assert_same_norms(problem, replace(kernel_of(problem), norm="Ez", boundary_rows=24))
 
@@ -268,7 +268,7 @@ def test_an_absorber_on_one_side_and_a_source_in_a_corner() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(60, 200), st.integers(200, 300), st.integers(1, 8), st.integers(1, 3), st.data())
-def test_every_cell_has_one_tile_beside_the_plain_ones(
+def test_every_cell_has_one_tile_beside_the_interior_ones(
     rows: int, columns: int, depth: int, devices: int, data: st.DataObject
 ) -> None:
     source = data.draw(st.tuples(st.integers(0, rows - 1), st.integers(0, columns - 1)))

@@ -1,4 +1,4 @@
-"""Kernels that exchange their rims themselves: the bits of the reference after several passes, on chains and rings."""
+"""Kernels that exchange halos themselves: the bits of the reference after several passes, on chains and rings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Row:
         return other % self.count, -(other // self.count) * self.problem.grid.shape[0]
 
     def links(
-        self, dtype: np.dtype[Any], device: int, rims: list[tuple[int, int]], passed: int
+        self, dtype: np.dtype[Any], device: int, counts: list[tuple[int, int]], passed: int
     ) -> np.ndarray[Any, Any]:
         links = np.zeros((), dtype)
         links["passed"], links["timeout"] = passed, BUDGET
@@ -56,7 +56,7 @@ class Row:
             other, shift = found
             links["side"]["local"][side] = self.counters[device, side:].ctypes.data
             links["side"]["remote"][side] = self.counters[other, 1 - side :].ctypes.data
-            links["side"]["expected"][side], links["side"]["op"][side] = rims[other][1 - side], 70 + device
+            links["side"]["expected"][side], links["side"]["op"][side] = counts[other][1 - side], 70 + device
             for number, name in enumerate(self.problem.fields):
                 if name in self.problem.state:
                     pitch = self.devices[other].padded[name][0].array.shape[1]
@@ -78,13 +78,13 @@ class Row:
 
 def run_peers(row: Row, kernel: PeerKernel) -> None:
     launches = [kernel.launches(device.box, 4, device.recorded) for device in row.devices]
-    rims = [
+    counts = [
         kernel.links.counts(device.box, (one.regions for one in found))
         for device, found in zip(row.devices, launches, strict=True)
     ]
     for number in range(row.passes):
         for device, found in zip(row.devices, launches, strict=True):
-            links = row.links(kernel.links.dtype(), device.number, rims, number)
+            links = row.links(kernel.links.dtype(), device.number, counts, number)
             for launch in found:
                 given = device.arguments(number % 2, number * row.steps)
                 given["regions"], given["receivers"] = launch.regions.ctypes.data, launch.receivers.ctypes.data
@@ -95,16 +95,16 @@ def run_peers(row: Row, kernel: PeerKernel) -> None:
 
 def run_persistent(row: Row, kernel: PersistentKernel, blocks: int = 3) -> None:
     tables = [kernel.tables(device.box, 4, device.recorded) for device in row.devices]
-    rims = [kernel.links.counts(device.box, found[:2]) for device, found in zip(row.devices, tables, strict=True)]
+    counts = [kernel.links.counts(device.box, found[:2]) for device, found in zip(row.devices, tables, strict=True)]
     given, arrived = [], np.zeros((row.count, 1), np.int64)
-    for device, (plain, edge, receivers) in zip(row.devices, tables, strict=True):
-        turns = np.zeros((), PASSES)
-        given_tables = plain, edge, arrived[device.number]
-        turns["interior"], turns["boundary"], turns["arrived"] = (t.ctypes.data for t in given_tables)
-        turns["interior_count"], turns["boundary_count"], turns["passes"] = len(plain), len(edge), row.passes
+    for device, (interior, boundary, receivers) in zip(row.devices, tables, strict=True):
+        passes = np.zeros((), PASSES)
+        given_tables = interior, boundary, arrived[device.number]
+        passes["interior"], passes["boundary"], passes["arrived"] = (t.ctypes.data for t in given_tables)
+        passes["interior_count"], passes["boundary_count"], passes["passes"] = len(interior), len(boundary), row.passes
         arguments = device.arguments(0, 0)
         arguments["receivers"] = receivers.ctypes.data
-        given += [arguments, row.links(kernel.links.dtype(), device.number, rims, 0), turns]
+        given += [arguments, row.links(kernel.links.dtype(), device.number, counts, 0), passes]
     start = compiled(kernel.program, ["Exchange", "Passes"], together=True)
     assert start(row.count, blocks, pointers(given)) is None
 
@@ -137,26 +137,26 @@ def test_peers_with_absorber_source_receivers() -> None:
     agree(row)
 
 
-@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("interior", [True, False])
 @pytest.mark.parametrize(("make", "count", "boundary"), [
     (relaxation, 1, "fixed"), (relaxation, 3, "reflecting"), (yee, 2, ("periodic", "fixed")), (radar, 2, "fixed"),
     (two_fields, 2, "fixed"), (wide_reads, 2, "reflecting"), (media, 2, ("periodic", "fixed")),
 ])  # fmt: skip
-def test_persistent(make: Make, count: int, boundary: Any, plain: bool) -> None:
+def test_persistent(make: Make, count: int, boundary: Any, interior: bool) -> None:
     problem = make((60 * count, 190), boundary)
     row = Row(problem, count, 3, 4)
-    kernel = PersistentKernel(PassKernel(problem, Shape(3, warps=2)), plain, rows=20, warps=4)
-    assert bool(len(kernel.tables(row.devices[0].box, 4)[0])) == plain
+    kernel = PersistentKernel(PassKernel(problem, Shape(3, warps=2)), interior, rows=20, warps=4)
+    assert bool(len(kernel.tables(row.devices[0].box, 4)[0])) == interior
     run_persistent(row, kernel)
     agree(row)
 
 
-@pytest.mark.parametrize(("passed", "told"), [(1, (0, 0)), (1, (4, 1)), (2, (9, 4))])
-def test_a_neighbour_that_never_tells_is_reported(passed: int, told: tuple[int, int]) -> None:
-    """told: by how many of its tiles after even and after odd passes; five were enough, of the right ones."""
+@pytest.mark.parametrize(("passed", "counted"), [(1, (0, 0)), (1, (4, 1)), (2, (9, 4))])
+def test_a_neighbour_that_never_signals_is_reported(passed: int, counted: tuple[int, int]) -> None:
+    """counted: by how many of its tiles after even and after odd passes; five were enough, of the right ones."""
     problem = relaxation((120, 190))
     row = Row(problem, 2, 3, 2)
-    row.counters[0, 1] = told
+    row.counters[0, 1] = counted
     kernel = PeerKernel.of(PassKernel(problem, Shape(3, warps=2)))
     launches = kernel.launches(row.devices[0].box, 4)
     links = row.links(kernel.links.dtype(), 0, [(0, 5), (5, 0)], passed)

@@ -1,6 +1,6 @@
 """Whatever is asked of GPUs, on a driver that runs on the host: drawn problems, edges, options, norms; the same bits.
 
-Far reaches, seams that wrap and passes between deep exchanges meet here as nobody thinks of them.
+Far reaches, periodic edges and several passes per exchange, in combinations that nobody thinks of.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_same_bits(
     words: bool,
     registers: int,
 ) -> None:
-    """registers: of a thread of interior tiles; 128 leave zones no room."""
+    """registers: of a thread of interior tiles; 128 leave strips no room."""
     monkeypatch.setattr(executor, "CudaDriver", lambda: HostDriver(seed=1, words=words, registers=registers))
     problem, field = drawn
     norm = field if normed else None

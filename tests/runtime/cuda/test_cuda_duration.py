@@ -89,12 +89,12 @@ def test_turns_of_a_graph_count_as_what_lies_ahead() -> None:
         lowered = executor._lower(one_iteration(made, options))
         iteration = executor._execution.step_seconds = IN_FLIGHT_SECONDS / 20 / lowered.schedule.steps
         found = [(work.submissions[0].every, count) for work, count in executor._graphs.works(lowered, 40, 0)]
-        assert found == [(1, 2), (2, 1)]  # two graphs of 16 turns, of which one may lie ahead, and one of eight
+        assert found == [(1, 2), (2, 1)]  # two graphs of 16 iterations, of which one may lie ahead, and one of eight
         executor._execution.step_seconds = iteration * 10
-        assert [count for _, count in executor._graphs.works(lowered, 40, 0)] == [20]  # graphs of two turns
+        assert [count for _, count in executor._graphs.works(lowered, 40, 0)] == [20]  # graphs of two iterations
         executor._execution.step_seconds = iteration / 100
         found = [count for _, count in executor._graphs.works(lowered, 300, 0)]
-        assert found == [4, 5, 4]  # of 64 turns, of eight, of one
+        assert found == [4, 5, 4]  # of 64 iterations, of eight, of one
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")

@@ -1,4 +1,4 @@
-"""The `peer` strategy as kernels that exchange their rims themselves, on a driver that runs on the host."""
+"""The `peer` strategy as kernels that exchange halos themselves, on a driver that runs on the host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
-DEPTH, STEPS = 3, 15  # two turns of two passes, and a shorter one
+DEPTH, STEPS = 3, 15  # two iterations of two passes, and a shorter one
 
 
 def drifting(reads: Index) -> Problem:
@@ -47,7 +47,7 @@ def run(
     norm: str | None = None,
     strategy: StrategyName = "peer",
 ) -> list[bytes]:
-    """Fields and traces after all steps, by linked kernels in whole turns and a rest that is done by queues."""
+    """Fields and traces after all steps, by fused kernels in whole iterations, and the remaining steps by queues."""
     options = Options(strategy if driver else "serial", depth=DEPTH)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)

@@ -1,4 +1,4 @@
-"""GPUs held between runs: their contexts are made once, nothing else stays, and all are given back."""
+"""GPUs retained between runs: their contexts are made once, nothing else stays, and all are given back."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def test_several_steps_per_pass(name: str, strategy: StrategyName) -> None:
 @pytest.mark.parametrize("blocks", [3, 500])
 @pytest.mark.parametrize("strategy", ["overlap", "graph", "peer"])
 def test_plain_and_edge_tiles_together(strategy: StrategyName, blocks: int) -> None:
-    """A grid with room for interior tiles, receivers in both kinds, rim and interior."""
+    """A grid with room for interior tiles, receivers in both kinds, boundary and interior."""
     problem, options = yee_with_absorber((150, 330)), Options(strategy, depth=4)
     digests = []
     for parts in ((1, 1), (2, 1)):

@@ -39,7 +39,7 @@ FIXED: Boundaries = ("fixed", "fixed")
 def run(
     problem: Problem, devices: int, options: Options, seed: int = 1, norm: str = "u", registers: int = 200
 ) -> tuple[bytes, bytes]:
-    """The last state and the norms of all steps, in whole turns and a rest."""
+    """The last state and the norms of all steps, in whole iterations and remaining steps."""
     plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
     driver = HostDriver(seed=seed, registers=registers)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, timeout=60, norm=norm)

@@ -35,7 +35,7 @@ from peergrid.schedule.passes.fused import fuse_steps
 from peergrid.stencil import Problem
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
-DEPTH, STEPS = 3, 16  # two turns of two passes, one pass, and a step that is left over
+DEPTH, STEPS = 3, 16  # two iterations of two passes, one pass, and a step that is left over
 PERSISTENT = {"persistent2d"}
 BOUNDARIES: list[tuple[Boundary, Boundary]] = [
     ("fixed", "fixed"), ("periodic", "fixed"), ("reflecting", "reflecting"), ("periodic", "reflecting"),
@@ -45,7 +45,7 @@ BOUNDARIES: list[tuple[Boundary, Boundary]] = [
 def run(
     problem: Problem, ordinals: tuple[int, ...], driver: HostDriver | None, depth: int = DEPTH, norm: str | None = None
 ) -> tuple[list[bytes], list[str]]:
-    """Fields and traces after whole turns, an odd number of passes and a shorter one; and the executor's notes."""
+    """Fields and traces after whole iterations, an odd number of passes and a shorter one; and the executor's notes."""
     options = Options("persistent" if driver else "serial", depth=depth)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=driver, norm=norm) if driver else InOrderExecutor(plan, STEPS)

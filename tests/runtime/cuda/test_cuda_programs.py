@@ -137,7 +137,9 @@ def test_a_text_that_is_refused_is_said_to_whom_it_serves() -> None:
 
 @pytest.mark.parametrize("traced", [False, True])
 def test_no_kernel_is_loaded_while_steps_are_made(traced: bool) -> None:
-    """The rest of a run is compiled beside its first steps, but what zones wait for is loaded before them."""
+    """The rest of a run is compiled beside its first steps, but programs that strips wait for are loaded before
+    them.
+    """
     problem, loaded = yee_with_absorber((150, 330)), list[bytes]()
     slow = threading.Event()
     slow.set()

@@ -28,7 +28,7 @@ CUTS = {5000: (0, 1000, 1100, 3700, 5000), 70: (0, 11, 40, 41, 70), 20: (0, 3, 8
 
 
 def run(problem: Problem, devices: int, options: Options) -> dict[str, bytes]:
-    """What all reductions find, in whole turns and a rest."""
+    """What all reductions find, in whole iterations and remaining steps."""
     first = problem.grid.shape[0]
     cuts = (0, first) if devices == 1 else (*CUTS[first][:devices], first)
     plan = layout(problem, Partition.slabs(problem.grid, cuts), options)

@@ -25,7 +25,7 @@ from peergrid.schedule.passes.captured import ties
 
 
 def carried_out(commands: CommandBuffer, words: np.ndarray) -> tuple[int, int]:
-    """What became of a command buffer without calls in three turns; words: abort, spent and two for the clock."""
+    """What became of a command buffer without calls in three iterations; words: abort, spent and two for the clock."""
     tables, addresses = (commands.table[:0], commands.table[:0]), [int(words.ctypes.data) + 8 * n for n in (0, 1)]
     state, _, _, iteration = replay(commands.table, NOTHING, tables, 4, 3, 0, 1, *addresses)
     return int(state), int(iteration)

@@ -196,11 +196,11 @@ def test_candidates_have_the_memory_one_after_another(tmp_path: Path) -> None:
         run.execute(one_iteration(usual, USUAL), 1, 0)
     alone = driver.peak
     assert replace(trial(tmp_path), driver=driver).fastest(USUAL).notes
-    assert driver.peak <= alone + (1 << 15)  # flags and turns of other strategies, less than a second run
+    assert driver.peak <= alone + (1 << 15)  # flags and iterations of other strategies, less than a second run
 
 
 def failing(fault: DeviceFault, patch: pytest.MonkeyPatch) -> list[int]:
-    """Let every candidate of the strategy 'peer' fail in its first turn; the steps at which one did."""
+    """Let every candidate of the strategy 'peer' fail in its first iteration; the steps at which one did."""
     failed: list[int] = []
     execute = CudaExecutor.execute
 
@@ -261,7 +261,7 @@ def on_slow_links(patch: pytest.MonkeyPatch) -> Devices:
     return Devices("cuda", tuple(range(4)))
 
 
-def test_a_run_is_arranged_as_foretold_and_a_long_one_tries_that(
+def test_a_run_is_arranged_as_predicted_and_a_long_one_tries_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     devices, asked = on_slow_links(monkeypatch), list[tuple[str, int]]()
@@ -280,7 +280,7 @@ def test_a_run_is_arranged_as_foretold_and_a_long_one_tries_that(
     assert named.split is None
 
 
-def test_what_nothing_is_foretold_of_is_arranged_in_the_usual_way(tmp_path: Path) -> None:
+def test_what_nothing_is_predicted_of_is_arranged_in_the_usual_way(tmp_path: Path) -> None:
     shared = Devices("cuda", (0, 0))
     found = resolve_options(shared, PROBLEM, 10**7, depth=2, cache=tmp_path)
     assert found == ResolvedOptions(replace(default_options(shared, PROBLEM), depth=2))
