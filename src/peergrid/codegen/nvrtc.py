@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.errors import DoesNotFit, PeergridError, UsageError, extra
 
 IMPORTING = threading.Lock()
-"""Held around imports of cuda.core, and of what imports it: threads that are the first at once find it half made."""
+"""The lock of imports of cuda.core, and of modules that import it, without which a second thread finds it half made."""
 
 
 CHECKSUM_BYTES = 32

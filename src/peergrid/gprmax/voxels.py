@@ -38,7 +38,7 @@ FIXED: tuple[tuple[int, Offset], ...] = (
     (2, (0, 0, 0)), (2, (1, 0, 0)), (2, (1, 1, 0)), (2, (0, 1, 0)),
     (3, (0, 0, 0)), (3, (1, 0, 0)), (4, (0, 0, 0)), (4, (0, 1, 0)), (5, (0, 0, 0)), (5, (0, 0, 1)),
 )  # fmt: skip
-"""What the layers of `/rigidE` and `/rigidH` are about: the component, and its node's distance from the cell's."""
+"""The subject of the layers of `/rigidE` and `/rigidH`: the component, and its node's distance from the cell's."""
 
 
 def insert(frame: Frame, item: Voxels, media: Media, raster: Raster) -> None:

@@ -32,7 +32,7 @@ absent  one host or queue does not take part in a barrier
 shrink  a copy or a reduction is a cell smaller on one side
 slots   slots are exchanged
 swap    the operation and the next one of its queue change places
-level   the operation claims another time level
+level   the operation declares another time level
 steps   a computation takes one step more or less
 source  a copy takes other cells, or those of another device
 tag     a message takes the place of another between the same two devices

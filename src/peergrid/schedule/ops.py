@@ -19,10 +19,10 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 
 Route = Literal["copy", "store", "host"]
-"""How a halo travels: copy engine, stores from the computing kernel, or staged through host memory."""
+"""The route of a halo: copy engine, stores from the computing kernel, or staged through host memory."""
 
 Carrier = Literal["mpi", "mpi-direct", "nccl"]
-"""How a message travels between processes: MPI, staged through host memory, or given the memory of GPUs; or NCCL."""
+"""The route of a message between processes: MPI, staged through host memory, or given the memory of GPUs; or NCCL."""
 
 
 def _check_device(device: int) -> None:

@@ -145,18 +145,18 @@ def gpu_relaxation(
     driver, missing = find()
     if driver is None:
         raise UsageError(f"GPUs are needed here: {missing.why if missing else 'there are none'}.")
-    held = ExitStack()
+    opened = ExitStack()
     try:
         with kept_current(driver):
-            devices = held.enter_context(Gpus.open(driver))
+            devices = opened.enter_context(Gpus.open(driver))
             if not 1 <= gpus <= min(len(devices), MOST):
                 raise UsageError(f"1 to {min(len(devices), MOST)} GPUs are here, got {gpus}.")
-            scope = held.enter_context(devices.scope())
+            scope = opened.enter_context(devices.scope())
             made = _relaxation(devices, scope, graph, thresholds(coupling), seed, gpus, exchange)
         yield made
     finally:
         with kept_current(driver):  # the caller's may be another than at the beginning
-            held.close()
+            opened.close()
 
 
 def _relaxation(

@@ -229,7 +229,7 @@ class Problem:
 
 
 Step = Problem | Iterable[Stage | Update] | Stage | Update
-"""What a run takes: a problem, or updates and stages in order."""
+"""The input of a run: a problem, or updates and stages in order."""
 
 
 def problem_of(step: Step) -> Problem:

@@ -16,7 +16,7 @@ from peergrid.stencil.confine import answerable, check_reads, confined
 from peergrid.stencil.expr import Expr, Read, reads
 
 ReductionKind = Literal["sum", "mean", "max", "min", "l2"]
-"""What becomes of the values of the cells; l2 is the square root of the sum of their squares."""
+"""The kinds of results from the values of the cells; l2 is the square root of the sum of their squares."""
 
 KINDS: tuple[ReductionKind, ...] = get_args(ReductionKind)
 PREVIOUS = ".prev"

@@ -183,7 +183,7 @@ class Lookup(_StandIn):
 
 
 StandIn = Cell | Clock | Lookup | Expr | tuple["StandIn", ...]
-"""What the traced function gets for a field, a signal, a table, a number, or a list of those."""
+"""The value that the traced function gets for a field, a signal, a table, a number, or a list of those."""
 
 Argument = Field | Signal | Table | float | Sequence["Argument"]
 

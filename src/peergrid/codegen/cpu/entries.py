@@ -18,7 +18,7 @@ PERMUTED = 8  # vectors of a table from which entries are permuted
 CHOSEN = 8  # entries of a table from which they are chosen by comparisons
 
 Let = Callable[[str], str]
-"""What gives an instruction's value a name."""
+"""The function that gives the value of an instruction a name."""
 
 
 def filled(values: Array) -> Array:

@@ -27,7 +27,7 @@ from peergrid.models.survey import Trace, Vector
 from peergrid.stencil import Problem, Receiver, Stage, Update
 
 Sum = tuple[tuple[float, str], ...]
-"""What is recorded, as the traces that are added up, each with its factor to SI units."""
+"""A recorded quantity, as the traces that are added up, each with its factor to SI units."""
 
 
 @dataclass(frozen=True)

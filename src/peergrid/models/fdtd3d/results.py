@@ -27,7 +27,7 @@ from peergrid.version import VERSION
 
 KINDS = {ElectricDipole: "HertzianDipole", MagneticDipole: "MagneticDipole", VoltageSource: "VoltageSource"}
 FAR = {"Etheta": "V s", "Ephi": "V s", "directivity": "1", "power": "J/Hz"}
-"""What there is of a field far away, and its units."""
+"""The results of a field far away, and their units."""
 _FAR = "far_fields/far{}"
 HEARD = 0.01  # of the strongest: frequencies at which a line's reflection is worked out
 

@@ -19,10 +19,10 @@ from peergrid.runtime.ranks.gpus import host, share
 from peergrid.runtime.ranks.ranks import WAIT, Communicator, Ranks, take_names
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-"""Where launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) write how many processes they started."""
+"""The variables in which launchers (of MPICH and Intel MPI, of Open MPI, of Slurm) give the number of processes."""
 
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-"""Where they write the number of each."""
+"""The variables in which they give the number of each."""
 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 CUT_OFF = 2  # seconds in which a launcher ends a rank that asks for it; then the rank ends by itself

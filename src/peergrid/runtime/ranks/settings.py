@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 NAMES = ("UCX_", "FI_", "MPICH_", "MPIR_CVAR_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_", "NCCL_", "CUDA_VISIBLE_DEVICES")
-"""How the names of variables begin that MPI, its transports, NCCL and CUDA heed."""
+"""The first letters of the names of variables that MPI, its transports, NCCL and CUDA read."""
 SECONDS = 10.0  # for ucx_info
 
 

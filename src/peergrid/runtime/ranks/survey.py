@@ -20,7 +20,7 @@ from peergrid.runtime.ranks.ranks import Communicator, Ranks
 from peergrid.runtime.ranks.settings import settings
 
 ADAPTERS = Path("/sys/class/infiniband")
-"""Where Linux shows the adapters by which NCCL joins hosts without sockets."""
+"""The folder in which Linux shows the adapters by which NCCL connects hosts without sockets."""
 SOCKETS = ("NCCL_NET", "NCCL_IB_DISABLE")
 
 

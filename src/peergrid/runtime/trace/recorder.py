@@ -10,12 +10,12 @@ from peergrid.schedule.faults import Fault
 from peergrid.schedule.ops import Queue
 
 Position = tuple[int, int]
-"""Which operation: the iteration, counted from the first schedule ever carried out, and the index in that iteration's
+"""An operation: the iteration, counted from the first schedule ever carried out, and the index in that iteration's
 list.
 """
 
 Actor = Queue | int
-"""Who acts: a queue, or a host by its number."""
+"""An actor: a queue, or a host by its number."""
 
 Kind = Literal["issue", "start", "finish"]
 

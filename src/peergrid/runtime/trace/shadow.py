@@ -19,7 +19,7 @@ from peergrid.schedule.ops import Compute, Touching
 from peergrid.schedule.unroll import Placed
 
 Clock = NDArray[np.int32]
-"""How far an actor knows each actor to have come, itself included; shape (actors,)."""
+"""The vector clock of an actor: the progress of each actor, itself included, as far as it knows; shape (actors,)."""
 
 
 class ShadowMemory:

@@ -37,8 +37,8 @@ from peergrid.schedule.ops import (
 from peergrid.schedule.passes.fused import NAMES
 
 AWAITED, BEGUN, COMPUTED, SIGNALLED, ARRIVED, MET = range(-1, -7, -1)
-"""What a tile, or for the last two a block, has done: awaited the neighbour, begun, computed, is about to signal to the
-neighbour, is about to come to the device's barrier; is past it.
+"""The events of a tile, or for the last two of a block: awaited the neighbour, begun, computed, is about to signal to
+the neighbour, is about to come to the device's barrier; is past it.
 """
 
 
@@ -63,7 +63,7 @@ def recorded_tiles(layout: Layout, schedule: Schedule, times: int, notes: Sequen
 
 
 Span = tuple[float, float]
-"""Where an operation begins and ends in the order of notes."""
+"""The places at which an operation begins and ends in the order of notes."""
 
 
 @dataclass(frozen=True)

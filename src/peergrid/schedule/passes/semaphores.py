@@ -28,7 +28,7 @@ from peergrid.schedule.ops import (
 )
 
 Crosses = Callable[[int, int], bool]
-"""Whether queues of the second device wait for events of the first by semaphores."""
+"""True if queues of the second device wait for events of the first by semaphores."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ REGION = layout_of("arguments.cuh", "Region")
 """A box of cells for one variant of a kernel; `first` is the first thread block that works on it."""
 
 FIELD = layout_of("arguments.cuh", "Field")
-"""Where a field is: its slots, and the pitches by which they are read, and written by kernels of one step."""
+"""The place of a field: its slots, and the pitches by which they are read, and written by kernels of one step."""
 
 RECEIVER = layout_of("arguments.cuh", "Receiver")
 """A receiver: its cell, its field's place in `Arguments.fields`, and its row of the traces."""

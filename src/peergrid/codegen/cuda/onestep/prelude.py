@@ -7,7 +7,7 @@ from peergrid.codegen.cuda.common.expressions import helpers
 from peergrid.grid import Dtype
 
 WIDTH: dict[Dtype, int] = {"float32": 4, "float64": 2}
-"""How many values a 16-byte access moves."""
+"""The number of values that a 16-byte access moves."""
 
 HELPERS = """\
 constexpr int W = {width};

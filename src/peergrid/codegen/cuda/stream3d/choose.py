@@ -1,4 +1,4 @@
-"""Which shape the kernels of a 3D problem take: from the problem alone, without a compiler or a device."""
+"""The shape of the kernels of a 3D problem: from the problem alone, without a compiler or a device."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
 
 
 def supported(problem: Problem) -> bool:
-    """Whether every state field of most cells has one usual update in each stage, which spans periodic axes."""
+    """True if every state field of most cells has one usual update in each stage, which spans periodic axes."""
     if problem.grid.ndim != 3:
         return False
     if (problem.grid.shape[1] + 64) * (problem.grid.shape[2] + 128) * problem.itemsize >= 1 << 32:
@@ -90,11 +90,11 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
-    """Whether some stage reads cells two and more away in its plane."""
+    """True if some stage reads cells two and more away in its plane."""
     return any(max(abs(use.row), abs(use.column)) > 1 for use in _beside(problem, stages))
 
 
 def _beside(problem: Problem, stages: tuple[int, ...]) -> list[Use]:
-    """What stages read of other columns and rows."""
+    """The reads of stages in other columns and rows."""
     rings = Rings(problem, 1, StreamShape(), stages)
     return [use for node in rings.levels.nodes for use in rings.reads.uses(node) if use.beside]

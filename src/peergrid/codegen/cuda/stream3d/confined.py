@@ -35,7 +35,7 @@ def own_fields(problem: Problem, update: Update) -> tuple[str, ...]:
 
 
 def whole_box(problem: Problem, steps: int, stage: int, target: str) -> Box:
-    """Where a kernel's updates of a stage write a target."""
+    """The box in which a kernel's updates of a stage write a target."""
     box = usual_updates(problem)[stage][target][0].box
     for update in confined_updates(problem, steps)[stage]:
         box = box.hull(update.box) if target in update.targets else box
@@ -60,7 +60,7 @@ def _confined(problem: Problem, number: int) -> Iterator[Update]:
 
 
 def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
-    """Whether a kernel can make the updates of a stage in place of the usual ones."""
+    """True if a kernel can make the updates of a stage in place of the usual ones."""
     assigned = usual_updates(problem)[number]
     seen = {read for _, assignment in assigned.values() for read in assignment.reads}
     for update in updates:
@@ -77,7 +77,7 @@ def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
 
 
 def _covered(problem: Problem, number: int, target: str) -> bool:
-    """Whether the boxes of all updates of a target are one box together."""
+    """True if the boxes of all updates of a target are one box together."""
     boxes = [update.box for update, _ in problem.stages[number].writers(target)]
     whole = boxes[0]
     for box in boxes:
@@ -88,7 +88,7 @@ def _covered(problem: Problem, number: int, target: str) -> bool:
 def _readable(
     problem: Problem, number: int, read: Read, seen: set[Read], assigned: dict[str, tuple[Update, Assignment]]
 ) -> bool:
-    """Whether what a confined update reads is in the rings of the usual ones, in a profile, or in its own field."""
+    """True if what a confined update reads is in the rings of the usual ones, in a profile, or in its own field."""
     described = problem.fields[read.field]
     if not described.full:
         return True
@@ -101,13 +101,13 @@ def _readable(
 
 
 def _own(problem: Problem, name: str) -> bool:
-    """Whether a field exists on the smaller part of the grid."""
+    """True if a field exists on the smaller part of the grid."""
     field = problem.fields[name]
     return field.full and field.box.size <= problem.grid.box.size / 2
 
 
 def _alone(problem: Problem, name: str, number: int) -> bool:
-    """Whether nothing but one stage reads and writes a field, each cell for itself."""
+    """True if nothing but one stage reads and writes a field, each cell for itself."""
     for place, stage in enumerate(problem.stages):
         for update in stage.updates:
             reads = [read for read in update.reads if read.field == name]

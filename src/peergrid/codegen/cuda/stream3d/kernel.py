@@ -22,7 +22,7 @@ from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 
 PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
-"""What a kernel is given to keep its blocks in step, see `Pace` in the skeleton."""
+"""The argument of a kernel whose blocks advance together, see `Pace` in the skeleton."""
 WRAPS = np.dtype([("cells", "<i4", 3)])
 """The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
 
@@ -40,7 +40,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class StreamKernel:
-    """How `steps` steps of a 3D problem are made in one pass: some stages by each launch, in a shape of its own."""
+    """`steps` steps of a 3D problem in one pass: each launch makes some of the stages, with its own shape of tiles."""
 
     problem: Problem
     steps: int
@@ -49,7 +49,7 @@ class StreamKernel:
 
     @cached_property
     def pipelines(self) -> tuple[Rings, ...]:
-        """What each launch makes."""
+        """The pipeline of each launch."""
         return tuple(map(Rings, repeat(self.problem), repeat(self.steps), self.shapes, self.stages))
 
     @cached_property
@@ -68,7 +68,7 @@ class StreamKernel:
         )
 
     def _grown(self, rings: Rings, box: Box) -> Box:
-        """What a launch has to make of the box, for later ones: no more than its updates write."""
+        """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
         boxes = (update.box for stage in rings.problem.stages for update in stage.updates)
         written = unbounded(self.problem, reduce(Box.hull, boxes))
         if len(self.stages) == 1:
@@ -106,7 +106,7 @@ class StreamKernel:
         )
 
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
-        """What of a box is made how; recorded: the receivers to serve (see `onestep`)."""
+        """The parts of a box by the kernels that make them; recorded: the receivers to serve (see `onestep`)."""
         interior, points = streamed(self.problem, self.steps, box)
         least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
         if interior.size < least or interior.shape[0] < LEAST_PLANES:

@@ -20,7 +20,7 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class PassKernel3D(TiledKernel):
-    """How `steps` steps of a 3D problem are made in one pass: tiles, and a remainder made step by step.
+    """`steps` steps of a 3D problem in one pass: tiles, and a remainder made step by step.
 
     least_planes: fewest of a tile.
     """
@@ -32,7 +32,7 @@ class PassKernel3D(TiledKernel):
 
     @cached_property
     def leaves_remainder(self) -> bool:
-        """Whether tiles leave cells to kernels of one step."""
+        """True if tiles leave cells to kernels of one step."""
         inside, barred = core(self.problem, self.steps)
         inside &= unmirrored(self.problem, self.steps)
         return not inside.covers(self.problem.grid.box) or bool(barred) or bool(self.problem.receivers)

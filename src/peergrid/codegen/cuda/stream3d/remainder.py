@@ -35,7 +35,7 @@ class Remainder:
     dense: Box | None = None
 
     def later(self, number: int) -> Later:
-        """What follows a step: fields reach unequally far, and boxes hold what the farthest one needs."""
+        """The steps that follow a step: fields reach unequally far, and boxes hold what the farthest one needs."""
         return Later(self.around, len(self.steps) - 1 - number)
 
 
@@ -66,7 +66,7 @@ def blocks_between(steps: int) -> int:
 
 
 def _written(problem: Problem, boxes: Boxes) -> Box:
-    """What a step over boxes writes: a stage, beyond them, what later ones read."""
+    """The boxes that a step writes: a stage, beyond them, what later ones read."""
     within = [growth for needs in footprint(problem, 1).targets[0] for growth in needs.values()]
     return problem.grid.clip(reduce(Growth.__or__, within).apply(reduce(Box.hull, boxes)))
 
@@ -80,7 +80,7 @@ def _steps(problem: Problem, steps: int, rest: Boxes) -> tuple[Boxes, ...]:
 
 
 def _grown(problem: Problem, later: int, rest: Boxes) -> Boxes:
-    """What is read of the state to advance the boxes by `later` steps, as disjoint boxes."""
+    """The boxes of the state that are read to advance the boxes by `later` steps, as disjoint boxes."""
     needs = footprint(problem, later).inputs
     growth = reduce(Growth.__or__, (needs[name] for name in problem.state))
     found: Boxes = ()

@@ -1,4 +1,4 @@
-"""Which planes of which version of a field a thread block keeps, and where: in rings in shared memory, in registers.
+"""The planes of each version of a field that a thread block keeps: in rings in shared memory, or in registers.
 
 Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
 """
@@ -66,12 +66,12 @@ class Rings:
 
     @property
     def problem(self) -> Problem:
-        """What the pipeline makes."""
+        """The problem whose steps the pipeline makes."""
         return part(self.whole, self.stages) if len(self.stages) < len(self.whole.stages) else self.whole
 
     def version(self, field: str, *, after: bool) -> int:
-        """Which block of memory has a state field before or after these stages (see `onestep.groups`): in tiles, where
-        later groups whose other updates write the field change nothing.
+        """The block of memory that has a state field before or after these stages (see `onestep.groups`): in tiles,
+        where later groups whose other updates write the field change nothing.
         """
         made, usual = groups(self.whole), usual_updates(self.whole)
         writing = [group for group in made if any(field in usual[stage] for stage in group.stages)]
@@ -124,7 +124,7 @@ class Rings:
 
     @property
     def fits(self) -> bool:
-        """Whether a tile stores any cells."""
+        """True if a tile stores any cells."""
         lost = [self.reads.growth.below[axis] + self.reads.growth.above[axis] for axis in (1, 2)]
         return self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
 
@@ -149,7 +149,7 @@ class Rings:
         return ring.newest if self.shape.own and version.source else ring.oldest
 
     def waits(self, node: Node) -> bool:
-        """Whether a node reads what other threads make at the same clock."""
+        """True if a node reads what other threads make at the same clock."""
         for use in self.reads.uses(node):
             made = not use.version.source and self._maker_lead(use.version) == use.plane
             if made and self._shared(use):
@@ -158,13 +158,13 @@ class Rings:
 
     @cached_property
     def around(self) -> bool:
-        """Whether threads keep the cells around their own of all planes: they find each in shared memory once."""
+        """True if threads keep the cells around their own of all planes: they find each in shared memory once."""
         near = (max(abs(use.row), abs(use.column)) < 2 for node in self.levels.nodes for use in self.reads.uses(node))
         return self.shape.around and self.shape.own and len(self.levels.nodes) == 1 and all(near)
 
     @cached_property
     def split_barrier(self) -> bool:
-        """Whether threads arrive at a barrier well before they wait there: where no node reads what others have made
+        """True if threads arrive at a barrier well before they wait there: where no node reads what others have made
         at the same clock, and each clock of the loop's body finds the planes that nodes make in places of its own.
 
         With other places the kernel gave wrong values on an H200 (NVRTC 13.0), not on the host.
@@ -182,7 +182,7 @@ class Rings:
 
     @property
     def _late_reads_are_safe(self) -> bool:
-        """Whether nothing is written over that the last node reads of other threads after it has arrived: no planes
+        """True if nothing is written over that the last node reads of other threads after it has arrived: no planes
         that are loaded, since copies come there, and nothing of the first node, unless that waits as there are two.
         """
         first, *rest, last = self.levels.nodes
@@ -190,7 +190,7 @@ class Rings:
         return all(use.version in safe for use in self.reads.uses(last) if self._shared(use))
 
     def _shared(self, use: Use) -> bool:
-        """Whether threads find in shared memory what other threads have."""
+        """True if threads find in shared memory what other threads have."""
         if self.shape.own and use.next_column and not self.shape.split(self.problem.itemsize):
             return use.version.source
         return use.beside

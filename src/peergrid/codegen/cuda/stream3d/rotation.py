@@ -22,7 +22,8 @@ from peergrid.stencil.remember import remembered
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """What kernels make of a problem with rotating fields, each of which is in the other slot of another field.
+    """The problems that kernels solve for one with rotating fields, each of which is in the other slot of another
+    field.
 
     fields: those, with the fields that they follow; step: all but their copies; early, late: the stages before and
     behind the usual updates, the latter on what these left in the slot that is written, where the rotating fields are.
@@ -72,13 +73,13 @@ def _usual(problem: Problem, stage: Stage) -> bool:
 
 
 def _made_once(problem: Problem, number: int, fields: Mapping[str, str]) -> bool:
-    """Whether nothing reads beyond a cell what the stage leaves there: none is made by two devices or regions."""
+    """True if nothing reads beyond a cell what the stage leaves there: none is made by two devices or regions."""
     needs, none = footprint(problem, 1).targets[0][number], Growth.none(problem.grid.ndim)
     return all(needs[followed] == none for followed in fields.values())
 
 
 def _before(problem: Problem, early: Sequence[Stage]) -> bool:
-    """Whether stages find fields as the step found them, and nothing but these reads or writes what they write."""
+    """True if stages find fields as the step found them, and nothing but these reads or writes what they write."""
     mine = {name for stage in early for name in stage.targets}
     known: set[str] = set()
     for stage in problem.stages:
@@ -92,7 +93,7 @@ def _before(problem: Problem, early: Sequence[Stage]) -> bool:
 
 
 def _behind(late: Sequence[Stage], problem: Problem, followed: set[str]) -> bool:
-    """Whether stages change nothing but the fields that are followed, each cell by itself and by what never changes."""
+    """True if stages change nothing but the fields that are followed, each cell by itself and by what never changes."""
     reads = {read for stage in late for update in stage.updates for read in update.reads}
     changing = {read for read in reads if read.field in problem.state}
     own = all(read.field in followed and not any(read.offset) for read in changing)

@@ -121,7 +121,7 @@ class Text:
 
     @property
     def _given(self) -> bool:
-        """Whether the kernel is given how blocks keep in step and wrap: one step is; several find ghost cells."""
+        """True if the kernel is given how blocks keep in step and wrap: one step is; several find ghost cells."""
         return self.rings.steps == 1
 
     @property
@@ -207,7 +207,7 @@ class Text:
         )
 
     def _guarded(self, node: Node) -> bool:
-        """Whether a node may make no other planes than it has to: only these are in its profiles."""
+        """True if a node may make no other planes than it has to: only these are in its profiles."""
         reads = (read for write in node.writes for read in write.assignment.reads)
         return any(self.rings.problem.fields[read.field].axes == (0,) for read in reads)
 
@@ -224,8 +224,8 @@ class Text:
             yield f"Made<{number}, {ring}, {field}, {block}, {home}, {reach}, {_bounds(box)}, {old}>"
 
     def _known(self, name: str, block: int) -> Box:
-        """How far beyond the box of a pass there are values that a launch loads: those it began with, or what an
-        earlier launch left.
+        """The distance beyond the box of a pass up to which there are values that a launch loads: those it began with,
+        or what an earlier launch left.
         """
         if block == SOURCE:
             return _around(footprint(self.rings.whole, self.rings.steps).inputs[name])
@@ -233,7 +233,7 @@ class Text:
         return self._stored(name, max(earlier))
 
     def _reach(self, name: str) -> Box:
-        """How far beyond the box of a pass a field is stored: for later launches."""
+        """The distance beyond the box of a pass up to which a field is stored: for later launches."""
         if len(self.rings.stages) == len(self.rings.whole.stages):
             return Box((0, 0, 0), (0, 0, 0))
         stages = (stage for stage in self.rings.stages if name in self.rings.whole.stages[stage].targets)
@@ -269,7 +269,7 @@ class Text:
         return f"at(Along<{self._arguments.fields.index(read.field)}, {axis}, {read.offset[axis]}>{{}})"
 
     def _name(self, version: Version) -> str:
-        """What updates call a version: its field and, of one that a node made, its number."""
+        """The name of a version in updates: its field and, of one that a node made, its number."""
         name = "f_" + letters(version.field)
         return name if version.source else f"{name}_{version.number}"
 

@@ -1,4 +1,4 @@
-"""How a box is cut into the tiles of thread blocks."""
+"""The division of a box into the tiles of thread blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels make a schedule's passes: known from the layout, before any device has memory for it.
+"""The kernels that make a schedule's passes: known from the layout, before any device has memory for it.
 
 Lowering launches what is answered here, and `needed` lists its texts: all programs of a run are compiled side by side
 before the first is loaded. What a device says of its room moves tiles, hardly ever a text; such a text is compiled when
@@ -64,7 +64,7 @@ def joint(number: int, op: Op) -> tuple[object, ...]:
 
 
 def computations(schedule: Schedule) -> Iterator[tuple[int, list[Compute]]]:
-    """What is computed together, host by host, with the number of its first operation."""
+    """The computations that are made together, host by host, with the number of its first operation."""
     for host in sorted({h for op in schedule.ops for h in hosts_of(op)}):
         mine = [(n, op) for n, op in enumerate(schedule.ops) if host in hosts_of(op)]
         for _, part in groupby(mine, key=lambda numbered: joint(*numbered)):
@@ -89,7 +89,7 @@ class ManyPasses:
 
 @dataclass(frozen=True)
 class Kernels:
-    """What the passes of schedules over a layout are made by.
+    """The kernels that make the passes of schedules over a layout.
 
     norm: a field the norm of whose change is summed up; gpu: what kernels are chosen for; multiprocessors: of each
     device; reaches: whether one device may use another's memory; own: the kernel of a problem whose updates say what is
@@ -104,7 +104,9 @@ class Kernels:
     own: OwnKernel | None = None
 
     def plans(self, schedule: Schedule) -> dict[int, KernelPlan]:
-        """How queues make the passes of each number of steps. Raises UsageError where no kernel makes so many."""
+        """The plans by which queues make the passes of each number of steps. Raises UsageError where no kernel makes so
+        many.
+        """
         works: dict[int, list[Work]] = {}
         for _, ops in computations(schedule):
             works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
@@ -159,7 +161,7 @@ class Kernels:
         return together([*plans, self._reducing(schedule), UTILITY])
 
     def used(self, schedule: Schedule) -> tuple[Texts, ...]:
-        """What makes the passes of a schedule: fused kernels where there are such, else what queues launch."""
+        """The kernels of the passes of a schedule: fused ones if there are such, else those that queues launch."""
         match self.exchanging(schedule)[0]:
             case PeerKernel() as kernel:
                 return (TiledPlan(self._setting, kernel, self._owned),)
@@ -169,7 +171,7 @@ class Kernels:
                 return tuple(self.plans(schedule).values())
 
     def served(self, schedule: Schedule) -> Served:
-        """Which kernel serves which cells."""
+        """Sentences about the kernels and the cells that each serves."""
         for plan in self.used(schedule):
             yield from plan.served()
 
@@ -233,11 +235,11 @@ class Kernels:
 
     @property
     def _owned(self) -> Works:
-        """What each device owns."""
+        """The box that each device owns."""
         return tuple((device, (self.layout.partition.owned(device),)) for device in range(self.layout.devices))
 
     def _fusable(self, schedule: Schedule) -> bool:
-        """Whether kernels can fuse the exchange: intervals are one pass over slabs of devices that reach each other,
+        """True if kernels can fuse the exchange: intervals are one pass over slabs of devices that reach each other,
         and all neighbours exchange.
         """
         plan = self.layout
@@ -259,7 +261,7 @@ def reduce_kernel(problem: Problem, name: str) -> ReduceKernel:
 
 
 def kernels_of(execution: ExecutionContext) -> Kernels:
-    """What the passes on an execution context are made by."""
+    """The kernels that make the passes on an execution context."""
     norm = None if execution.norms is None else execution.norms.field
     return Kernels(
         execution.layout, norm, execution.gpu, execution.multiprocessors, execution.peers.reaches, execution.own
@@ -271,12 +273,12 @@ def _reduces(schedule: Schedule) -> bool:
 
 
 def _shorter(layout: Layout, schedule: Schedule) -> bool:
-    """Whether a schedule has another pass than the layout's, as the rest of a run does."""
+    """True if a schedule has another pass than the layout's, as the last iteration of a run may have."""
     return {op.steps for op in schedule.ops if isinstance(op, Compute)} != set(layout.blocks)
 
 
 def _exchanging(layout: Layout) -> bool:
-    """Whether every two neighbours have halos for each other, in one direction at least."""
+    """True if every two neighbours have halos for each other, in one direction at least."""
     pairs = {frozenset((halo.source, halo.target)) for halo in layout.halos}
     sides = ((device, neighbour(layout, device, side)) for device in range(layout.devices) for side in (0, 1))
     return all(found is None or {device, found[0]} in pairs for device, found in sides)

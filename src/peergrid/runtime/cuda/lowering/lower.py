@@ -75,7 +75,7 @@ class Lowered:
 
 
 class Noting(Protocol):
-    """What a recorded run adds to the commands of each item, operations that are carried out together."""
+    """The additions of a recorded run to the commands of each item, operations that are carried out together."""
 
     def before(self, commands: CommandWriter, item: Sequence[Numbered]) -> None: ...
     def after(self, commands: CommandWriter, item: Sequence[Numbered]) -> None: ...

@@ -1,4 +1,4 @@
-"""Which passes lead from a schedule to the one that GPUs carry out. No GPU is needed to know."""
+"""The passes that lead from a schedule to the one that GPUs carry out. They need no GPU."""
 
 from __future__ import annotations
 

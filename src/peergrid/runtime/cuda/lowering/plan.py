@@ -27,7 +27,7 @@ Served = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Setting:
-    """What plans are made for: a problem, a model of the GPUs, and the receivers that each device records.
+    """The input of plans: a problem, a model of the GPUs, and the receivers that each device records.
 
     rotation: of the problem whose step this one is, where fields rotate.
     """
@@ -39,7 +39,7 @@ class Setting:
 
 
 class Texts(Protocol):
-    """What is compiled, and what for."""
+    """The texts that are compiled, and their purposes."""
 
     def needed(self) -> Needed:
         """The texts of all that will be launched, as far as boxes determine them: the memory of a device changes the
@@ -47,7 +47,7 @@ class Texts(Protocol):
         """
 
     def served(self) -> Served:
-        """Which kernel serves which cells."""
+        """The cells that each kernel serves."""
 
 
 class KernelPlan(Texts, Protocol):

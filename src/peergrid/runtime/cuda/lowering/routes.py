@@ -53,7 +53,7 @@ class Routes:
 
     @property
     def reasons(self) -> set[str]:
-        """Why halos take other routes than those asked for."""
+        """The reasons for which halos take other routes than the requested ones."""
         return {choice.reason for choice in self._found.values()} - {""}
 
     @cached_property

@@ -63,7 +63,7 @@ class StreamingPlan(KernelPlan):
 
     @cached_property
     def _others(self) -> OneStepPlan:
-        """What makes cells beside the stream and, where no fields rotate, those behind it."""
+        """The kernels of cells beside the stream and, if no fields rotate, of those behind it."""
         parts = ((device, self._parts(device, boxes)) for device, boxes in self.works)
         anew = self.setting.rotation is None
         left = ((device, cells) for device, part in parts for cells in (part.beside, part.after if anew else ()))
@@ -71,7 +71,7 @@ class StreamingPlan(KernelPlan):
 
     @cached_property
     def behind(self) -> tuple[OneStepPlan, ...]:
-        """What makes the cells behind the stream, one after another."""
+        """The kernels of the cells behind the stream, one after another."""
         setting, found = self.setting, self.setting.rotation
         if found is None:
             return (self._others,)

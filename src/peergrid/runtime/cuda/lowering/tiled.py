@@ -23,7 +23,7 @@ ROLES = {
     "boundary": "all other tiles",
     "layer": "boundary strips",
 }
-"""What the programs of a kernel of tiles serve, by the attribute they are."""
+"""The cells that the programs of a kernel of tiles serve, by the name of the attribute."""
 
 
 @dataclass(frozen=True)
