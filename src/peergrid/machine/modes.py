@@ -107,7 +107,7 @@ MODES: tuple[Mode, ...] = (
         "whether memory errors are corrected",
         _named("nvmlDeviceGetEccMode", ("off", "on")),
         ("off",),
-        "a flipped bit changes results without a word",
+        "a flipped bit changes results without a message",
     ),
     Mode("power limit", "what the GPU may draw", _power, ("below default",), "clocks fall under load"),
     Mode(

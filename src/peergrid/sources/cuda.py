@@ -19,7 +19,7 @@ from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem
 
 ARCHITECTURE = "sm_90"
-INCLUDED = "// Included files lie in peergrid/codegen/cuda/skeletons; 'run --keep-sources DIR' leaves whole texts."
+INCLUDED = "// Included files are in peergrid/codegen/cuda/skeletons; 'run --keep-sources DIR' writes whole texts."
 FEW_LINES = 3  # of a paragraph that is printed again
 Registers = Callable[[str, str], int]
 """Registers of a thread of a kernel, from its text and its name."""

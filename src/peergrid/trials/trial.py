@@ -192,7 +192,7 @@ def _account(found: Way, seconds: Mapping[Way, float], spent: float) -> str:
     ]
     return (
         f"{_words(found)}: the fastest of {len(seconds)} ways tried in {spent:.2g} s, {seconds[found] * 1e6:.3g} µs "
-        f"per step ({'; '.join(others)}); later runs like this one take it at once."
+        f"per step ({'; '.join(others)}); later runs like this one use it without a trial."
     )
 
 

@@ -55,7 +55,7 @@ class Garbling(HostDriver):
     ("make", "said"),
     [
         (Refusing, "GPU 0 was refused access to GPU 1: cuCtxEnablePeerAccess failed with CUDA_ERROR_TOO_MANY_PEERS"),
-        (Garbling, "what GPU 0 copies to GPU 1 arrives changed: halos go through host memory"),
+        (Garbling, "copies from GPU 0 to GPU 1 arrive changed: halos go through host memory"),
     ],
 )
 def test_peers_that_cannot_be_relied_on_are_passed_over(make: Callable[[], HostDriver], said: str) -> None:

@@ -127,7 +127,7 @@ def test_one_gpu_twice_where_waiting_tiles_leave_room(resident: int, told: bool)
     schedule = build(plan, options, STEPS)
     executor.execute(schedule, 1, 0)
     assert executor.gather("u", schedule.final).tobytes() == run(problem, (0,), None)[0]
-    assert any("GPU 0 stands for several devices" in note for note in executor.notes) == told
+    assert any("GPU 0 is used as several devices" in note for note in executor.notes) == told
     executor.close()
 
 

@@ -36,8 +36,8 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, kernel: PeerKer
     for ordinal, share in row.waiting().items():
         if share > MOST_WAITING:
             return (
-                f"GPU {ordinal} stands for several devices, whose kernels would fill {share:.0%} of it while they wait "
-                "for each other: queues exchange in their place"
+                f"GPU {ordinal} is used as several devices, whose kernels would fill {share:.0%} of it while they wait "
+                "for each other: queues exchange halos instead"
             )
     devices, host_of = execution.devices.mine, hosts_of_devices(schedule)
     commands = {host: CommandWriter(execution.devices) for host in sorted({host_of[device] for device in devices})}
@@ -74,7 +74,7 @@ class _Row:
     passes: Sequence[Compute]
 
     def waiting(self) -> dict[int, float]:
-        """For each GPU that stands for several devices, the share of it that tiles may take while they wait."""
+        """For each GPU that is used as several devices, the share of it that tiles may take while they wait."""
         ordinals = self.execution.devices.ordinals
         submissions: dict[int, float] = {}
         for device, cut in enumerate(self.cut):

@@ -45,7 +45,7 @@ UTILITY = Needed({service.SOURCE: 0})
 """The small kernels that every run has."""
 FusedKernel = PeerKernel | PersistentKernel
 """A kernel that exchanges by itself."""
-UNFIT = "no persistent kernel fits these devices: each pass is a kernel of its own"
+UNFIT = "no persistent kernel fits these devices: each pass is a separate kernel"
 
 
 def joint(number: int, op: Op) -> tuple[object, ...]:
@@ -130,22 +130,22 @@ class Kernels:
 
     def _persistent(self, schedule: Schedule) -> tuple[PersistentKernel | None, str]:
         if self.own is not None:
-            return None, "persistent kernels make updates of stencils alone: each pass is a kernel of its own"
+            return None, "persistent kernels make updates of stencils only: each pass is a separate kernel"
         if _reduces(schedule):
-            return None, "persistent kernels make no reductions: where they are due each pass is a kernel of its own"
+            return None, "persistent kernels make no reductions: where one is due, each pass is a separate kernel"
         if self.norm is not None:
-            return None, "persistent kernels compute no norms: each pass is a kernel of its own"
+            return None, "persistent kernels compute no norms: each pass is a separate kernel"
         plan, largest = self.layout, max(box.size for _, (box,) in self._owned)
         if not self._fusable(schedule) or pass_kernel(plan.problem, plan.blocks[0], least=1, gpu=self.gpu) is None:
             return None, (
                 "persistent kernels need 2D slabs twice as thick as their halos, one pass between exchanges, and "
-                "neighbours that exchange and reach each other: each pass is a kernel of its own"
+                "neighbours that exchange and reach each other: each pass is a separate kernel"
             )
         streamed = plan.blocks == (1,) and one_step(plan.problem, largest, self.gpu) is not None
         if streamed or not saves_launches(plan.problem, plan.blocks[0], largest, self.gpu.costs):
             return None, (
-                "a persistent kernel has too few loads under way for boxes this large, which launches cost nothing: "
-                "each pass is a kernel of its own"
+                "a persistent kernel has too few loads in flight for boxes this large, and launches cost little there: "
+                "each pass is a separate kernel"
             )
         boxes = tuple(box for _, (box,) in self._owned)
         found = persistent_kernel(plan.problem, plan.blocks[0], boxes, self.gpu, self.multiprocessors)

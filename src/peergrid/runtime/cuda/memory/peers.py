@@ -48,7 +48,7 @@ class Peers:
         if _carries(self.devices, source, target):
             self._granted.add((ordinal, peer))
         else:
-            self.notes.append(f"what GPU {ordinal} copies to GPU {peer} arrives changed: halos go through host memory")
+            self.notes.append(f"copies from GPU {ordinal} to GPU {peer} arrive changed: halos go through host memory")
 
 
 def _carries(devices: Devices, source: int, target: int) -> bool:
