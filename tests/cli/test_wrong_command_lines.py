@@ -94,7 +94,7 @@ def test_which_version(call: Call) -> None:
     assert (answer.code, answer.out) == (0, f"peergrid {peergrid.__version__}\n")
 
 
-@pytest.mark.parametrize("slow", ["matplotlib", "numba", "cuda"])
+@pytest.mark.parametrize("slow", ["matplotlib", "numba", "cuda", "peergrid.models.fdtd.build"])
 def test_drawing_compilers_and_drivers_come_when_they_are_needed(slow: str) -> None:
     code = f"import sys, peergrid.cli; print('{slow}' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

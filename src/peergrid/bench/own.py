@@ -9,7 +9,6 @@ import numpy as np
 
 from peergrid.bench.problems import noise
 from peergrid.grid import Grid
-from peergrid.models.fdtd import yee
 from peergrid.stencil import Problem, stencil
 
 COURANT = 0.7
@@ -68,6 +67,8 @@ def own_waves(rows: int, columns: int, lossy: bool) -> Problem:
 @lru_cache(maxsize=1)
 def shipped_waves(rows: int, columns: int, lossy: bool) -> Problem:
     """The same by the stencils of the radar model, without its absorber."""
+    from peergrid.models.fdtd import yee  # half of what a start of the command line would import
+
     grid = Grid((rows, columns))
     ez, hx, hy = (grid.field(name, noise(grid.shape, seed)) for seed, name in enumerate(("Ez", "Hx", "Hy")))
     ca, cb = grid.field("ca", _loss(grid)), grid.field("cb", _gain(grid))
