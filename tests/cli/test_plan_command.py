@@ -39,6 +39,12 @@ def test_snapshots_are_counted(call: Call, model: Path) -> None:
     assert call("plan", model, "--json", "--devices", "cpu:1").json["snapshots"] == 30 // 7 * 2 * 31 * 21 * 4
 
 
+def test_a_survey_has_its_traces_and_the_time_of_their_steps(call: Call, model: Path) -> None:
+    model.write_text(f"{MODEL}\n[survey]\nkind = 'common_offset'\ntraces = 3\nstep = [0.005, 0.0]\n")
+    assert call("plan", model, "--json", "--devices", "cpu:1").json["traces"] == 3
+    assert re.search(r"^survey +3 traces, .* of steps one after another$", call("plan", model).out, re.MULTILINE)
+
+
 def test_what_is_named_stays(call: Call, model: Path) -> None:
     found = call("plan", model, "--machine", "h200-x2", "--strategy", "serial", "--depth", "2", "--json").json
     assert {(way["strategy"], way["depth"]) for way in found["best"]} == {("serial", 2)}

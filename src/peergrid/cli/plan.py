@@ -39,8 +39,8 @@ class Plan:
     """The needs of a run; times in seconds, memory in bytes. `seconds` is an estimate from a short trial.
 
     host_memory: an upper bound for the whole run, results and pictures included; snapshots: bytes of their file,
-    without compression; rows: cells of
-    each device along the first axis; predicted: seconds of a step under each strategy, the fastest first, for virtual
+    without compression; traces: of the survey (1 without one), each of which has these needs; rows: cells of each
+    device along the first axis; predicted: seconds of a step under each strategy, the fastest first, for virtual
     devices alone; notes: options that were chosen by trial or differ from those asked for, and why.
     """
 
@@ -48,6 +48,7 @@ class Plan:
     shape: tuple[int, ...]
     cells: int
     steps: int
+    traces: int
     dtype: str
     devices: str
     strategy: str
@@ -125,6 +126,7 @@ def plan(
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
         found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
+    found = found if many is None else replace(found, traces=len(shifts(many)))
     if requested.devices.kind == "cpu" and requested.comm is None:
         found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
     print_notes(found.notes)
@@ -183,6 +185,7 @@ def _plan(name: str, built: BuiltModel, simulation: Simulation, per_step: float)
         shape=grid.shape,
         cells=grid.box.size,
         steps=built.steps,
+        traces=1,
         dtype=grid.dtype,
         devices=str(simulation.devices),
         strategy=simulation.options.strategy,
@@ -217,6 +220,8 @@ def _text(found: Plan) -> str:
         f"at most {gibibytes(found.host_memory)} of host memory for the whole run",
         "time": f"about {duration(found.seconds)} at {megacells(found.gcells_per_s * 1e9)}, from a short trial",
     }
+    if found.traces > 1:
+        rows["survey"] = f"{found.traces:,} traces, {duration(found.traces * found.seconds)} of steps one after another"
     if found.snapshots:
         rows["files"] = f"at most {gibibytes(found.snapshots)} of snapshots"
     if found.predicted:
