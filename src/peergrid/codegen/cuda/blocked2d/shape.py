@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peergrid.stencil import Problem, footprint
+from peergrid.codegen.cuda.blocked.reach import reach
+from peergrid.stencil import Problem
 
 ROOMY = 200  # registers of a thread: two interior tiles of so many leave 112 to a tile of a boundary strip
 
@@ -42,6 +43,5 @@ class Shape:
 
 def margin(problem: Problem, shape: Shape) -> int:
     """The columns that a strip loses on each side, a multiple of a memory sector and of a norm's blocks."""
-    inputs = footprint(problem, shape.steps).inputs.values()
-    reach = max(max(growth.below[1], growth.above[1]) for growth in inputs)
-    return -(-reach // 8) * 8
+    growth = reach(problem, shape.steps)
+    return -(-max(growth.below[1], growth.above[1]) // 8) * 8

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.instructions import placed
 from peergrid.codegen.cuda.blocked.interior import interior_box, obstacles
+from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import USUAL
 from peergrid.codegen.cuda.stream3d.core import core
@@ -21,7 +22,7 @@ from peergrid.codegen.norm import NORM_ROWS
 from peergrid.costs.families import FAMILIES
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes
 
 BOUNDARIES = 2  # boundary regions of a slab in rows, at least; see `fused.exchange.supports`
@@ -38,8 +39,7 @@ def balanced(
     if even.parts[0] != devices:
         return even
     align = NORM_ROWS if norm else 1
-    reach = max(max(growth.below[0], growth.above[0]) for growth in footprint(problem, depth).inputs.values())
-    least = max(1, min(BOUNDARIES * reach, problem.grid.shape[0] // (devices * align) * align))
+    least = max(1, min(BOUNDARIES * max(row_reach(problem, depth)), problem.grid.shape[0] // (devices * align) * align))
     return Partition.slabs(problem.grid, balanced_cuts(row_costs(problem, block or depth), devices, align, least))
 
 

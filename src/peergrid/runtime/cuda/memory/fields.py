@@ -11,12 +11,12 @@ from math import prod
 
 import numpy as np
 
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
-from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
@@ -86,13 +86,11 @@ class Plan:
         return self.between + 1
 
     @property
-    def _parted(self) -> list[PassKernel3D]:
+    def _parted(self) -> list[TiledKernel]:
         """The kernels whose passes leave anything, which those of 3D problems alone do."""
-        if self.layout.problem.grid.ndim < 3:
-            return []
-        lengths = range(2, max(self.layout.blocks) + 1)
+        lengths = range(2, max(self.layout.blocks) + 1) if self.layout.problem.grid.ndim == 3 else ()
         kernels = (several_steps(self.layout.problem, steps, gpu=self.gpu) for steps in lengths)
-        return [kernel for kernel in kernels if isinstance(kernel, PassKernel3D) and kernel.leaves_remainder]
+        return [kernel for kernel in kernels if kernel is not None and kernel.leaves_remainder]
 
     def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
         """Blocks of the state that hold the cells of a box alone."""
@@ -115,21 +113,24 @@ class Plan:
         """The blocks of memory that a field has of its own."""
         return 0 if name in self.rotating else 2 if name in self.layout.problem.state else 1
 
+    def _arrays(self, device: int) -> list[int]:
+        """Bytes of each slot of the fields of a device, and of its scratch blocks."""
+        blocks = self.blocks[device]
+        slots = [block.bytes for name, block in blocks.items() for _ in range(self.slots(name))]
+        return slots + self.scratch_sets * [blocks[name].bytes for name in self.scratch]
+
     def bytes(self, device: int) -> int:
         """Bytes of device memory that a device needs."""
         problem, blocks = self.layout.problem, self.blocks[device]
-        fields = sum(self.slots(name) * block.bytes for name, block in blocks.items())
-        scratch = self.scratch_sets * sum(blocks[name].bytes for name in self.scratch)
         between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
         series = sum({id(values): values.nbytes for values in _series(problem)}.values())
-        return fields + scratch + between + series + len(problem.receivers) * self.total_steps * problem.itemsize
+        traces = len(problem.receivers) * self.total_steps * problem.itemsize
+        return sum(self._arrays(device)) + between + series + traces
 
     def taken(self, device: int, more: int = 0) -> int:
         """Bytes that a device has less, as its driver reports, while the run is in it; more: needed beside these."""
-        blocks = self.blocks[device]
-        listed = [block.bytes for name, block in blocks.items() for _ in range(self.slots(name))]
-        listed += self.scratch_sets * [blocks[name].bytes for name in self.scratch]
-        return in_pages([*listed, self.bytes(device) - sum(listed), more])
+        arrays = self._arrays(device)
+        return in_pages([*arrays, self.bytes(device) - sum(arrays), more])
 
     def check(self, devices: Devices, more: Sequence[int] = ()) -> None:
         """Raise DoesNotFit, with what would fit, where a GPU has not enough memory free.

@@ -49,7 +49,7 @@ class Graphs:
                 key = (id(lowered), iterations)
                 if key not in self._buffers:
                     self._buffers[key] = {
-                        host: self._several(lowered, each) if stretched else self._one(lowered, each, iterations)
+                        host: self._launching(lowered, each, iterations, stretched=stretched)
                         for host, each in lowered.buffers.items()
                     }
                 yield self._submitter.work(lowered, self._buffers[key], iterations), count
@@ -59,38 +59,26 @@ class Graphs:
         most = max(1, int(IN_FLIGHT_SECONDS / (self._execution.step_seconds * lowered.schedule.steps)))
         return tuple(dict.fromkeys(min(bundle, 1 << most.bit_length() - 1) for bundle in BUNDLES))
 
-    def _one(self, lowered: Lowered, commands: CommandBuffer, iterations: int) -> CommandBuffer:
-        """A command buffer that launches one graph of so many iterations."""
-        origin, made = lowered.queues[0], CommandWriter(self._execution.devices)
-        self._launch(made, lowered, origin, lowered.queues, commands, iterations)
-        return made.finish()
-
-    def _several(self, lowered: Lowered, commands: CommandBuffer) -> CommandBuffer:
-        """A command buffer that launches a graph for every stretch, and makes the other calls as they are."""
-        devices = self._execution.devices
+    def _launching(
+        self, lowered: Lowered, commands: CommandBuffer, iterations: int, *, stretched: bool
+    ) -> CommandBuffer:
+        """A command buffer that launches a graph of so many iterations of another one, or of each of its stretches, and
+        makes the other calls as they are.
+        """
+        devices, whole = self._execution.devices, [*range(len(commands.ops))]
         made = CommandWriter(devices, keep=[*commands.keep])
-        for origin, rows in stretches(lowered.schedule, commands, devices.ordinals):
+        parts = stretches(lowered.schedule, commands, devices.ordinals) if stretched else [(lowered.queues[0], whole)]
+        for origin, rows in parts:
             if origin is None:
                 for row in rows:
                     made.same(commands, row)
-            else:
-                piece = CommandBuffer(commands.table[rows], tuple(commands.ops[row] for row in rows), (), commands.keep)
-                self._launch(made, lowered, origin, (origin,), piece, 1)
+                continue
+            piece = CommandBuffer(commands.table[rows], tuple(commands.ops[row] for row in rows), (), commands.keep)
+            queues = (origin,) if stretched else lowered.queues
+            executable = self._capture(lowered, origin, queues, piece, iterations)
+            made.keep.append(piece)
+            made.call(piece.ops[0], origin, "cuGraphLaunch", executable, devices.stream(origin))
         return made.finish()
-
-    def _launch(
-        self,
-        made: CommandWriter,
-        lowered: Lowered,
-        origin: Queue,
-        queues: Sequence[Queue],
-        commands: CommandBuffer,
-        iterations: int,
-    ) -> None:
-        """Capture a command buffer, and write the launch of its graph into the origin's queue."""
-        executable = self._capture(lowered, origin, queues, commands, iterations)
-        made.keep.append(commands)
-        made.call(commands.ops[0], origin, "cuGraphLaunch", executable, made.devices.stream(origin))
 
     def _capture(
         self, lowered: Lowered, origin: Queue, queues: Sequence[Queue], commands: CommandBuffer, iterations: int

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
-from peergrid.codegen.cuda.blocked.reach import row_reach
+from peergrid.codegen.cuda.blocked.reach import reach, row_reach
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
 from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.codegen.pipeline import PipelineNode, Value
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
 
@@ -62,9 +62,9 @@ class Boundary2D:
     @cached_property
     def beside(self) -> tuple[int, int]:
         """The columns that a tile loads on its left and right; for a norm, on the left in whole blocks."""
-        inputs = footprint(self.problem, self.shape.steps).inputs.values()
-        left, right = max(g.below[1] for g in inputs), max(g.above[1] for g in inputs)
-        return (-(-left // NORM_COLUMNS) * NORM_COLUMNS if self.norm else left), right
+        growth = reach(self.problem, self.shape.steps)
+        left = -(-growth.below[1] // NORM_COLUMNS) * NORM_COLUMNS if self.norm else growth.below[1]
+        return left, growth.above[1]
 
     @property
     def applied(self) -> tuple[Applied, ...]:
