@@ -83,7 +83,7 @@ def started(kind: str, shape: Index, streaming: bool) -> Simulation:
 
     def model(driver: CudaDriver, ordinal: int) -> GpuModel:
         found = usual(driver, ordinal)
-        return replace(found, streamed_cells_3d=1 if streaming else 1 << 40)
+        return replace(found, one_step_rates=(1e-9 if streaming else 1e9,) * 2)
 
     with patch.object(CudaDriver, "model", model):
         problem = noisy(KINDS[kind](Grid(shape)))

@@ -52,7 +52,7 @@ class Streaming(CudaDriver):
     """Has small 3D boxes streamed, too."""
 
     def model(self, ordinal: int) -> GpuModel:
-        return replace(super().model(ordinal), streamed_cells_3d=1000, streamed_share_3d=0)
+        return replace(super().model(ordinal), one_step_rates=(1e-9, 1e-9), streamed_share_3d=0)
 
 
 @pytest.mark.parametrize("ordinals", [(0,), (0, 0), *([(0, 1)] if GPUS > 1 else [])])

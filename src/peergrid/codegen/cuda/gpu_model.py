@@ -63,8 +63,9 @@ class GpuModel:
     wide_cells, wide_columns: of a region, from which on it has a kernel and a launch of its own; wide_cube: cells in
     their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
-    streamed_cells_3d: of a 3D box, from which on a step is made by kernels that stream; streamed_share_3d: of its
-    cells, that they must serve;
+    streamed_share_3d: of the cells of a 3D box, that kernels that stream must serve; stream_start: bytes that memory
+    could move while the blocks of their launch fill their pipelines; many_reads: of neighbours in a plane, from which
+    on they have other shapes; one_step_rates: of kernels of one step over theirs, with few and with many reads;
     long_rows: of an interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33
     are too few, 58 do); persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from
     for persistent kernels that have interior tiles, too; persistent_passes: of one launch, at most;
@@ -81,8 +82,10 @@ class GpuModel:
     block_reserved: int = 1 << 10
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
-    streamed_cells_3d: int = 1 << 25
     streamed_share_3d: float = 0.85
+    many_reads: int = 12
+    one_step_rates: tuple[float, float] = (0.88, 0.57)
+    stream_start: int = 42_000_000
     wide_cells: int = 1 << 15
     wide_columns: int = 64
     wide_cube: int = 1 << 22

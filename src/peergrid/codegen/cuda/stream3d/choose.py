@@ -10,13 +10,11 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
-from peergrid.codegen.cuda.stream3d.reads import Use
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-MANY_READS = 12  # of neighbours in a plane: with fewer, kernels that do not stream are as fast
 MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
 MOST_HELD_BY_FEW = 96  # the same in blocks of so few threads that each may have all registers that there are:
 FEW_THREADS = 256
@@ -78,7 +76,7 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
     elif len(rings.levels.nodes) > 1:
         shapes = gpu.streams.several
     else:
-        shapes = gpu.streams.many if len(_beside(problem, stages)) >= MANY_READS else gpu.streams.few
+        shapes = gpu.streams.many if len(rings.beside) >= gpu.many_reads else gpu.streams.few
     growth = rings.reads.growth.below[2] + rings.reads.growth.above[2] > 0
     confined = any(confined_updates(problem, 1)[stage] for stage in stages)
     for shape in shapes:
@@ -91,10 +89,4 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
     """True if some stage reads cells two and more away in its plane."""
-    return any(max(abs(use.row), abs(use.column)) > 1 for use in _beside(problem, stages))
-
-
-def _beside(problem: Problem, stages: tuple[int, ...]) -> list[Use]:
-    """The reads of stages in other columns and rows."""
-    rings = Rings(problem, 1, StreamShape(), stages)
-    return [use for node in rings.levels.nodes for use in rings.reads.uses(node) if use.beside]
+    return any(max(abs(use.row), abs(use.column)) > 1 for use in Rings(problem, 1, StreamShape(), stages).beside)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import repeat
+from math import ceil, prod
 
 import numpy as np
 
@@ -13,18 +14,20 @@ from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.stream3d.core import streamed
+from peergrid.codegen.cuda.stream3d.core import core, streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
-from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, tiles
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.cost import minimal_bytes
 
 PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 """The argument of a kernel whose blocks advance together, see `Pace` in the skeleton."""
 WRAPS = np.dtype([("cells", "<i4", 3)])
 """The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
+CONFINED_COST = 4.0  # of a cell with a confined update, in cells without
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,7 @@ class StreamKernel:
 
     def _grown(self, rings: Rings, box: Box) -> Box:
         """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
-        boxes = (update.box for stage in rings.problem.stages for update in stage.updates)
-        written = unbounded(self.problem, reduce(Box.hull, boxes))
+        written = unbounded(self.problem, _written(rings.problem))
         if len(self.stages) == 1:
             return box & written
         needs = footprint(self.problem, 1).targets[0]
@@ -96,6 +98,21 @@ class StreamKernel:
         ]
         return found[0], found[1], found[2]
 
+    def pays(self, box: Box, gpu: GpuModel) -> bool:
+        """True if a launch for each pipeline takes less time on a box of usual cells than kernels of one step.
+
+        Tiles that hang over the box, and blocks that end before others, leave multiprocessors idle. Confined updates
+        are functions that are called.
+        """
+        if box.empty or box.shape[0] < LEAST_PLANES:
+            return False
+        busy = sum(_busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
+        filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
+        few = len(self.stages) == 1 and len(self.pipelines[0].levels.nodes) == 1
+        few = few and len(self.pipelines[0].beside) < gpu.many_reads
+        confined = CONFINED_COST * (box.size - (core(self.problem, self.steps, confined=False)[0] & box).size)
+        return busy + filling + confined < box.size / gpu.one_step_rates[0 if few else 1]
+
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""
         found = [self.parts(box, gpu, recorded) for box in boxes]
@@ -108,8 +125,9 @@ class StreamKernel:
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """The parts of a box by the kernels that make them; recorded: the receivers to serve (see `onestep`)."""
         interior, points = streamed(self.problem, self.steps, box)
-        least = max(gpu.streamed_cells_3d, gpu.streamed_share_3d * box.size)
-        if interior.size < least or interior.shape[0] < LEAST_PLANES:
+        written = _written(self.problem)
+        made = interior & written
+        if made.size < gpu.streamed_share_3d * (box & written).size or not self.pays(made, gpu):
             return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         after: list[Box] = []
@@ -119,6 +137,20 @@ class StreamKernel:
                 fresh = [piece for part in fresh for piece in part - known]
             after += [piece for piece in fresh if not piece.empty]
         return Parts((interior,), box - interior, tuple(after))
+
+
+def _written(problem: Problem) -> Box:
+    """The smallest box with all cells that updates write."""
+    return reduce(Box.hull, (update.box for stage in problem.stages for update in stage.updates))
+
+
+def _busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
+    """The cells that all multiprocessors could make while the busiest makes its tiles of a box."""
+    each, count = gpu.blocks_by_shared(rings.shared_bytes), prod(map(len, across(rings, box)))
+    slots = gpu.multiprocessors * max(1, each)
+    cut = pieces(rings, box, count, slots)
+    planes = ceil(count * cut / slots) * (ceil(box.shape[0] / cut) + rings.early)
+    return planes * slots * prod(useful(rings))
 
 
 def in_one(problem: Problem, steps: int, shape: StreamShape) -> StreamKernel:

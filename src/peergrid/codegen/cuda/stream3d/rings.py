@@ -93,6 +93,11 @@ class Rings:
         return self.reads.levels
 
     @cached_property
+    def beside(self) -> tuple[Use, ...]:
+        """The reads of its nodes in other rows and columns."""
+        return tuple(use for node in self.levels.nodes for use in self.reads.uses(node) if use.beside)
+
+    @cached_property
     def width(self) -> int:
         """Values of a 16-byte access."""
         return 16 // self.problem.itemsize

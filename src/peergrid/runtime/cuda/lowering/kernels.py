@@ -207,11 +207,11 @@ class Kernels:
         problem = setting.problem
         if steps > 1:
             return TiledPlan(setting, self._several(steps), works)
-        largest = max(box.size for _, boxes in works for box in boxes)
-        streamed = one_pass(problem, self.gpu) if largest >= self.gpu.streamed_cells_3d else None
-        if streamed is not None:
+        largest = max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
+        streamed = one_pass(problem, self.gpu) if problem.grid.ndim == 3 else None
+        if streamed is not None and streamed.parts(largest, self.gpu).interior:
             return StreamingPlan(setting, streamed, works)
-        kernel = one_step(problem, largest, self.gpu)
+        kernel = one_step(problem, largest.size, self.gpu)
         return OneStepPlan(setting, works) if kernel is None else TiledPlan(setting, kernel, works)
 
     def _one_by_one(self, steps: int, works: Works, own: OwnKernel) -> KernelPlan:
