@@ -36,7 +36,7 @@ ROWS = 64  # on both sides of the cut, whose bits are compared
 
 SIZES = {"17408": 17408, "4096": 4096}
 ROW_BYTES = {"4KiB": 4 << 10, "64KiB": 64 << 10, "1MiB": 1 << 20}
-RING_ROWS = {"": 64, "-half": 32, "-thin": 8}
+RING_ROWS = {"": 64, "-half": 32, "-thin": 8, "-thin-half": 4}
 RINGS = {f"{name}{part}": (rows, count) for part, rows in RING_ROWS.items() for name, count in ROW_BYTES.items()}
 """Rows, and bytes of each, of small grids in a ring. Halves: what each of two GPUs has of them. Thin: few rows, so that
 a step is little more than its exchange."""
