@@ -69,7 +69,7 @@ class HostDriver(CudaDriver):
 
     delay: microseconds that calls wait for at most, at random; peak: bytes that were taken at once at most; registers:
     of a kernel's thread; asked: the most shared memory that a thread block was to have; gpu:
-    what kernels are fitted to; speed: bytes a second; words:
+    the model of the GPU; speed: bytes a second; words:
     whether streams wait for words of memory; texts: what was compiled.
     """
 

@@ -41,7 +41,7 @@ def persistent_kernel(
 ) -> PersistentKernel | None:
     """The kernel with the shortest tiles of which each block takes one; else one with interior tiles, too.
 
-    steps: of a pass; boxes: what each device owns; gpu: what it is fitted to; multiprocessors: of each device,
+    steps: of a pass; boxes: what each device owns; gpu: the model of the GPU; multiprocessors: of each device,
     which may have a part of a GPU.
     """
     made = pass_kernel(problem, steps, least=1, gpu=gpu)

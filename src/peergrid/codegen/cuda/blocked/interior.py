@@ -1,7 +1,7 @@
 """The places of interior tiles: every cell that their steps compute has one and the same update there.
 
-Layers along the sides are cut off a box, what is left is its *core*; what touches single tiles of it, such as a source,
-bars their rows.
+A box without the layers along its sides is its *core*. Rows of the core's tiles that a source or the like touches are
+excluded.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def shrunk(box: Box, growth: Growth) -> Box:
 
 
 def core_of(box: Box, excluded: list[Box]) -> tuple[Box, list[Box]]:
-    """The box without the layers along its sides, and what bars single tiles inside it."""
+    """The box without the layers along its sides, and the boxes inside it that no tile may touch."""
     points = []
     for bar in sorted(excluded, key=lambda b: -b.size):
         hit = box & bar

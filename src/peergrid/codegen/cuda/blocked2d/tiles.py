@@ -111,7 +111,7 @@ def grid_core(problem: Problem, steps: int, cut: Cut) -> Box:
 def _core(
     problem: Problem, steps: int, box: Box, margin: int, closed: tuple[Box, ...] = ()
 ) -> tuple[Box, tuple[Box, ...]]:
-    """The core of a box, however it is cut into tiles, and what bars single ones; margin: columns loaded beside one."""
+    """The core of a box for any tiles, and the boxes in it that none may touch; margin: columns loaded beside one."""
     core, points = core_of(box & allowed(problem, steps, box, margin), [*obstacles(problem, steps), *closed])
     return core, tuple(points)
 
@@ -146,8 +146,8 @@ def _besides(cells: Iterable[Box], cut: Cut) -> Iterable[Box]:
 def _parted(
     boxes: Iterable[Box], strip: Strip, heard: Iterable[Box], align: tuple[int, int]
 ) -> tuple[list[Box], list[Box]]:
-    """The parts of the boxes in a strip, and the rest; what is excluded in the strip, or heard there, bars its whole
-    breadth, from one multiple of `align` to another.
+    """The parts of the boxes in a strip, and the rest; excluded boxes in the strip, and receivers there, exclude its
+    whole breadth, from one multiple of `align` to another.
     """
     inside, rest = list[Box](), list[Box]()
     along = 1 - strip.axis

@@ -34,7 +34,7 @@ def pass1d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel1D |
     """The kernel that makes `steps` steps of a 1D problem in one pass; None where there is none."""
     shapes = (Shape1D(steps, cells) for cells in CELLS)
     kernels = (PassKernel1D(problem, shape) for shape in shapes)
-    found = [fitted for kernel in kernels if _possible(kernel) and (fitted := _fitted(kernel, gpu)) is not None]
+    found = [smaller for kernel in kernels if _possible(kernel) and (smaller := _smaller(kernel, gpu)) is not None]
     return max(found, key=lambda kernel: worth(kernel, gpu), default=None)
 
 
@@ -67,7 +67,7 @@ def _possible(kernel: PassKernel1D) -> bool:
     return useful and tile.reach <= shape.cells and registers(kernel) <= MOST_REGISTERS
 
 
-def _fitted(kernel: PassKernel1D, gpu: GpuModel) -> PassKernel1D | None:
+def _smaller(kernel: PassKernel1D, gpu: GpuModel) -> PassKernel1D | None:
     """The kernel with boundary tiles for which a block has shared memory."""
     made = (replace(kernel, shape=replace(kernel.shape, most=most)) for most in MOST)
     return next((one for one in made if one.tile.shared_bytes <= gpu.block_shared), None)

@@ -4,7 +4,7 @@ A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, 
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
 The worth of a shape is the steps it makes times the share of its columns that are not redundant.
 
-gpu: what the kernels are fitted to.
+gpu: the model of the GPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
-from peergrid.codegen.cuda.choose.fitted2d import BOUNDARY_COLUMNS, fitted
+from peergrid.codegen.cuda.choose.smaller2d import BOUNDARY_COLUMNS, smaller
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.norm import NORM_ROWS
@@ -42,7 +42,7 @@ def pass_kernel(
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
     usual = max(found, key=worth, default=None)
-    best = None if usual is None else fitted(usual, gpu)
+    best = None if usual is None else smaller(usual, gpu)
     return best if best is None or steps > 1 or norm else replace(_beside(best, gpu), most_rows=LONG)
 
 

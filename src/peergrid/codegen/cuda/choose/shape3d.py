@@ -49,7 +49,7 @@ OTHERS_COST = 4.0  # of a cell with other updates than the usual ones, where a s
 def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D | None:
     """The kernel that makes `steps` steps of a 3D problem in one pass; None where there is none.
 
-    gpu: what it is fitted to.
+    gpu: the model of the GPU.
     """
     if not 1 <= steps <= MOST_STEPS or not supported(problem):
         return None

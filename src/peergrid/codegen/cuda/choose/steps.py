@@ -3,7 +3,7 @@
 In which shape is for `shape1d`, `shape2d` and `shape3d` to say. Which of the lengths a run makes is settled by a trial
 (`trials.trial`); it changes no bit.
 
-gpu: what the kernels are fitted to.
+gpu: the model of the GPU.
 """
 
 from __future__ import annotations

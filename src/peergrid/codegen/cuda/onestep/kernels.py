@@ -185,7 +185,7 @@ def program(
     carries: bool = True,
     later: Sequence[Later | None] = (),
 ) -> Program:
-    """The program for advancing each of several sets of boxes by one step; gpu: what it is fitted to; carries: as in
+    """The program for advancing each of several sets of boxes by one step; gpu: the model of the GPU; carries: as in
     `regions`; later: of each set, if it is not the last step.
     """
     variants: tuple[dict[Variant, None], ...] = ({}, {}, {})

@@ -98,7 +98,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class WideKernel:
-    """The kernel of one variant; gpu: what it is fitted to; most_rows: most rows of a thread."""
+    """The kernel of one variant; gpu: the model of the GPU; most_rows: most rows of a thread."""
 
     arguments: Arguments
     group: Group

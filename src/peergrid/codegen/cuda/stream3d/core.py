@@ -13,28 +13,29 @@ from peergrid.stencil.remember import remembered
 
 @remembered()
 def core(problem: Problem, steps: int, confined: bool = True) -> tuple[Box, tuple[Box, ...]]:
-    """The cells of the grid without the layers that other updates reach within some steps, and what else bars tiles.
+    """The cells of the grid without layers that other updates reach within some steps; and boxes in it that no tile may
+    touch.
 
     confined: kernels make the confined updates that they can.
     """
     box = problem.grid.box
     made = tuple(update for updates in confined_updates(problem, steps) for update in updates if confined)
-    barred = list(obstacles(problem, steps, made))
-    inside, _ = core_of(problem.grid.box, barred)
+    excluded = list(obstacles(problem, steps, made))
+    inside, _ = core_of(problem.grid.box, excluded)
     for axis in range(3):
         lo, hi = inside.lo[axis], inside.hi[axis]
         if problem.grid.periodic[axis]:
             lo, hi = (lo or -FAR), (hi if hi < problem.grid.shape[axis] else FAR)
         box = box.with_axis(axis, lo, hi)
-    return box, tuple(bar for bar in barred if bar.overlaps(box))
+    return box, tuple(bar for bar in excluded if bar.overlaps(box))
 
 
 def streamed(problem: Problem, steps: int, box: Box, besides: Iterable[Box] = ()) -> tuple[Box, list[Box]]:
-    """The part of a box that tiles may hold, for which nothing beyond a reflecting edge is read, and what bars single
-    ones there; besides: further boxes that do.
+    """The part of a box that tiles may hold, for which nothing beyond a reflecting edge is read, and the boxes in it
+    that no tile may touch; besides: further such boxes.
     """
-    allowed, barred = core(problem, steps)
-    return core_of(box & allowed & unmirrored(problem, steps), [*barred, *besides])
+    allowed, excluded = core(problem, steps)
+    return core_of(box & allowed & unmirrored(problem, steps), [*excluded, *besides])
 
 
 def unmirrored(problem: Problem, steps: int) -> Box:

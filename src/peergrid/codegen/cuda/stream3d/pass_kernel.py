@@ -33,9 +33,9 @@ class PassKernel3D(TiledKernel):
     @cached_property
     def leaves_remainder(self) -> bool:
         """True if tiles leave cells to kernels of one step."""
-        inside, barred = core(self.problem, self.steps)
+        inside, excluded = core(self.problem, self.steps)
         inside &= unmirrored(self.problem, self.steps)
-        return not inside.covers(self.problem.grid.box) or bool(barred) or bool(self.problem.receivers)
+        return not inside.covers(self.problem.grid.box) or bool(excluded) or bool(self.problem.receivers)
 
     @cached_property
     def rings(self) -> Rings:

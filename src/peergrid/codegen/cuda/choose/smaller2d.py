@@ -15,7 +15,7 @@ NARROW = 32  # columns of the narrowest boundary tile
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
-def fitted(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
+def smaller(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
     """The kernel within the shared memory of a GPU's thread blocks; None where it has no use for so little."""
     if gpu.block_shared >= H200.block_shared:
         return kernel

@@ -12,9 +12,9 @@ from stream_examples_3d import yee as volume
 
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.fitted2d import BOUNDARY_COLUMNS, NARROW, fitted
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.choose.smaller2d import BOUNDARY_COLUMNS, NARROW, smaller
 from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -64,7 +64,7 @@ def test_large_gpus_have_the_kernels_that_were_measured() -> None:
     for steps in LENGTHS[2]:
         usual = pass_kernel(problem, steps)
         assert usual is not None
-        assert fitted(usual, H200) is usual
+        assert smaller(usual, H200) is usual
         assert pass_kernel(problem, steps, gpu=H200) == usual
     cube = diffusion((160, 160, 160))
     assert pass3d(cube, 3, H200) == pass3d(cube, 3)
