@@ -24,7 +24,6 @@ from peergrid.runtime.cuda.lowering.kernels import FusedKernel, Kernels
 from peergrid.runtime.cuda.lowering.passes import queued_passes
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.routes import Routes
-from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.memory.fields import Plan
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.build import repeated
@@ -272,7 +271,7 @@ class Arrangement:
     @cached_property
     def _routes(self) -> Routes:
         blocks = Plan(self.plan, 1, self.gpu).blocks
-        streamed = any(isinstance(made, StreamingPlan) for made in self.passes.values())
+        streamed = any(made.streams for made in self.passes.values())
         return Routes(self.lowered, self.plan, blocks, self.gpu.costs, streamed, self._reaches)
 
     @cached_property

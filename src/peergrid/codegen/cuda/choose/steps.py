@@ -8,14 +8,15 @@ gpu: the model of the GPU.
 
 from __future__ import annotations
 
-from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
-from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from collections.abc import Callable
+from typing import Any
+
+from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
 from peergrid.codegen.cuda.choose.shape1d import pass1d
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
-from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ALIGN
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -33,9 +34,7 @@ def supports(problem: Problem, steps: int, gpu: GpuModel = H200, norm: str | Non
     return steps == 1 or several_steps(problem, steps, norm, gpu) is not None
 
 
-def several_steps(
-    problem: Problem, steps: int, norm: str | None = None, gpu: GpuModel = H200
-) -> PassKernel1D | PassKernel | PassKernel3D | None:
+def several_steps(problem: Problem, steps: int, norm: str | None = None, gpu: GpuModel = H200) -> TiledKernel | None:
     """The kernel that makes `steps` steps of a problem of any dimension in one pass; None where there is none.
 
     One step is left to other kernels, unless the norm of each step's change is asked for; so are signals that differ
@@ -81,11 +80,6 @@ def block_of(problem: Problem, depth: int, gpu: GpuModel = H200, norm: str | Non
     return -(-depth // -(-depth // longest))
 
 
-def _worth(kernel: PassKernel1D | PassKernel | PassKernel3D) -> float:
-    match kernel:
-        case PassKernel1D():
-            return shape1d.worth(kernel)
-        case PassKernel3D():
-            return shape3d.worth(kernel)
-        case PassKernel():
-            return shape2d.worth(kernel)
+def _worth(kernel: TiledKernel) -> float:
+    worths: tuple[Callable[[Any], float], ...] = (shape1d.worth, shape2d.worth, shape3d.worth)
+    return worths[kernel.problem.grid.ndim - 1](kernel)

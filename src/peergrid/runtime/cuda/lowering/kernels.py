@@ -183,7 +183,7 @@ class Kernels:
             return False
         owned = self.layout.partition.owned
         plans = () if self.layout.problem.reductions else tuple(self.plans(schedule).values())
-        return bool(plans) and all(isinstance(plan, StreamingPlan) and plan.wraps(owned) for plan in plans)
+        return bool(plans) and all(plan.wraps(owned) for plan in plans)
 
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""

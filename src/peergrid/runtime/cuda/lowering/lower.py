@@ -22,7 +22,6 @@ from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
 from peergrid.runtime.cuda.lowering.routes import Routes
 from peergrid.runtime.cuda.lowering.signals import Edge, advance_step_counter, barrier, edges, signal, words
-from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
@@ -128,7 +127,7 @@ class Lowering:
     @property
     def _routes(self) -> Routes:
         execution, blocks = self.execution, self.execution.memory.plan.blocks
-        streamed = any(isinstance(plan, StreamingPlan) for plan in self.plans.values())
+        streamed = any(plan.streams for plan in self.plans.values())
         costs, reaches = execution.gpu.costs, execution.peers.reaches
         return Routes(self.schedule, execution.layout, blocks, costs, streamed, reaches)
 

@@ -5,9 +5,9 @@ A plan is a value: it names the texts to compile before any device has memory, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.stream3d.rotation import Rotation
@@ -51,7 +51,9 @@ class Texts(Protocol):
 
 
 class KernelPlan(Texts, Protocol):
-    """Passes of one length over known boxes."""
+    """Passes of one length over known boxes; streams: whether tiles stay for a whole pass of one step."""
+
+    streams: ClassVar[bool] = False
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         """The launches that advance the boxes on a device, in order."""
@@ -59,3 +61,7 @@ class KernelPlan(Texts, Protocol):
     def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
         """The launch that adds up what the others left of the norms, when all that the device owns is done."""
         return None
+
+    def wraps(self, owned: Callable[[int], Box]) -> bool:
+        """True where all cells are made by kernels that read across the periodic edges of what their device owns."""
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ class StreamingPlan(KernelPlan):
     setting: Setting
     kernel: StreamKernel
     works: Works
+
+    streams: ClassVar[bool] = True
 
     def needed(self) -> Needed:
         others = (plan.needed() for plan in dict.fromkeys((self._others, *self.behind)))
@@ -51,7 +53,6 @@ class StreamingPlan(KernelPlan):
                 yield from plan.launches(execution, device, parts.after)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
-        """True where all cells are made by kernels that read across the periodic edges of what their device owns."""
         grid = self.kernel.problem.grid
         for device, boxes in self.works:
             parts, own = self._parts(device, boxes), owned(device)

@@ -11,27 +11,18 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked.reach import reach, row_reach
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
-from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, BoundaryShape, Ring
+from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, Ring
 from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.codegen.pipeline import PipelineNode, Value
-from peergrid.stencil import Problem
 
 FEW_REGISTERS = 72  # of a thread, that a tile can do with
 
 
 @dataclass(frozen=True)
-class Boundary2D:
+class Boundary2D(BoundaryRings):
     """The text of the kernel for one problem and shape."""
-
-    problem: Problem
-    shape: BoundaryShape
-    norm: str | None = None
-
-    @cached_property
-    def rings(self) -> BoundaryRings:
-        return BoundaryRings(self.problem, self.shape, self.norm)
 
     @property
     def kernel(self) -> TileKernel:
@@ -39,7 +30,7 @@ class Boundary2D:
         waits.
         """
         steps, threads = self.shape.steps, 32 * (self.shape.steps + 1)
-        blocks = max(1, min(self.rings.blocks, H200.registers // (FEW_REGISTERS * threads)))
+        blocks = max(1, min(self.blocks, H200.registers // (FEW_REGISTERS * threads)))
         return TileKernel(
             self.problem,
             steps,
@@ -53,11 +44,6 @@ class Boundary2D:
             threads,
             self.shared_bytes,
         )
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return self.rings.shared_bytes
 
     @cached_property
     def beside(self) -> tuple[int, int]:
@@ -81,22 +67,21 @@ class Boundary2D:
         """The stages that do something: all but those that leave rows where and as they are."""
         return tuple(
             node
-            for node in self.rings.step.nodes
+            for node in self.step.nodes
             if applied_in(self.problem.stages[node.stage])
             or any(made is not node.before[name] for name, made in node.after.items())
         )
 
     @cached_property
-    def _rings(self) -> tuple[Ring, ...]:
+    def _numbered(self) -> tuple[Ring, ...]:
         """The rings that stages read and write, by their numbers in the text."""
-        rings = self.rings
-        made = (rows for node in rings.step.nodes for rows in node.after.values())
-        keys: list[Value | str] = [*rings.given.values(), *made, *rings.coefficients]
-        return tuple(dict.fromkeys(rings.rings[key] for key in keys))
+        made = (rows for node in self.step.nodes for rows in node.after.values())
+        keys: list[Value | str] = [*self.given.values(), *made, *self.coefficients]
+        return tuple(dict.fromkeys(self.rings[key] for key in keys))
 
     def _number(self, key: Value | str) -> int:
         """The number of the ring of some rows, or of a coefficient."""
-        return self._rings.index(self.rings.rings[key])
+        return self._numbered.index(self.rings[key])
 
     def _stage(self, updates: Updates, number: int, node: PipelineNode) -> str:
         reads, applied, targets = self._rows_read(node), applied_in(self.problem.stages[node.stage]), list(node.after)
@@ -128,34 +113,34 @@ class Boundary2D:
         for name, offset in sorted(offsets):
             if name in node.before:
                 found.append((name, offset, self._number(node.before[name])))
-            elif name in self.rings.coefficients:
+            elif name in self.coefficients:
                 found.append((name, offset, self._number(name)))
         return found
 
     def _plan(self, updates: Updates) -> str:
-        rings, number = self.rings, updates.number
+        number = updates.number
         above, below = row_reach(self.problem, self.shape.steps)
-        loads = [(number(name), *found) for name in self.problem.fields if (found := rings.loaded(name)) is not None]
+        loads = [(number(name), *found) for name in self.problem.fields if (found := self.loaded(name)) is not None]
         given = constants(
             STEPS=self.shape.steps,
             STAGES=len(self._nodes),
             WIDTH=self.shape.width,
             AHEAD=self.shape.ahead,
-            LAG=rings.lag,
-            STRIDE=rings.stride,
-            PAD=rings.pad,
-            ROWS_BESIDE=rings.pads[0],
-            MOST_ROWS=rings.rows,
+            LAG=self.lag,
+            STRIDE=self.stride,
+            PAD=self.pad,
+            ROWS_BESIDE=self.pads[0],
+            MOST_ROWS=self.rows,
             ABOVE=above,
             BELOW=below,
             LEFT=self.beside[0],
             RIGHT=self.beside[1],
             NORM=number(self.norm) if self.norm else -1,
-            NORM_RING=self._number(rings.given[self.norm]) if self.norm else -1,
+            NORM_RING=self._number(self.given[self.norm]) if self.norm else -1,
             LOAD_COUNT=len(loads),
             LOADS=loads,
-            PROFILE_START=[rings.profile_starts.get(name, 0) for name in self.problem.fields],
+            PROFILE_START=[self.profile_starts.get(name, 0) for name in self.problem.fields],
         )
-        lists = constants("Ring", RINGS=self._rings), numbers(Profiles=map(number, rings.profiles))
+        lists = constants("Ring", RINGS=self._numbered), numbers(Profiles=map(number, self.profiles))
         stages = picked("Stage", (f"BoundaryStage{number}" for number in range(len(self._nodes))))
         return struct("Boundary", given, *lists, stages)
