@@ -48,6 +48,13 @@ WRONG = [
     (("bench", "small", "--devices", "cpu:3", "--counts", "1;2"), "here 3, got '1;2'; leave it out"),
     (("bench", "small", "--devices", "cpu:3", "--counts", ""), "here 3, got ''; leave it out"),
     (("frobnicate",), "No such command 'frobnicate'"),
+    (("run", "MODEL", "--devices-per-trace", "2"),
+     "'--devices-per-trace' is for surveys, got a model without one; leave it out."),
+    (("plan", "MODEL", "--picture", "/proc/none/a.png"), "choose a folder you can write to with --picture FILE."),
+    (("farm", "-i", "a", "--retries", "-1", "--", "echo", "{}"),
+     "'--retries' takes a whole number, 0 or more, got -1."),
+    (("farm", "--lines", "/dev/zero", "--", "echo", "{}"),
+     "lines of at most 67,108,864 characters in all; '/dev/zero'"),
     (("run", "heat.py"), "heat.py: A model file is expected, got a script of Python; run it: python heat.py."),
     (("run",), "Missing argument 'MODEL.toml'; see 'peergrid run --help'."),
 ]  # fmt: skip

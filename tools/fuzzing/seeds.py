@@ -183,4 +183,8 @@ LINES = given(
     b"image\ngrey.png\nmax(x - 20, 0) * 1.2\n-o\nout.png",
     b"verify\nmodel.toml\n--devices\ncpu:2\n--strategy\npeer\n--depth\n1",
     b"docs\nwaves",
+    b"plan\nmodel.toml\n--machine\nh200-x8\n--gpus\n2\n--nodes\n2\n--network\n2e-6,2.5e10\n--timeline\nout/t.json",
+    b"plan\nmodel.toml\n--machine\nprofile.json\n--json\n--order\nall\n--route\ncopy",
+    b"plan\nspace.toml\n--picture\nout.pdf",
+    b"probe\n--profile\nprofile.json\n--compare\nprofile.json\n--json",
 )

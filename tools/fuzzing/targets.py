@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import peergrid
@@ -208,7 +209,8 @@ def _command(path: Path, words: list[str]) -> None:
         raise AssertionError(f"exit code {code}: {said.getvalue()[-500:]}")
     if "Traceback" in said.getvalue():
         raise AssertionError(said.getvalue()[-2000:])
-    left = set(os.listdir(path.parent)) - before - {"out"}
+    named = {Path(word).parts[0] for option, word in pairwise(words) if option in ("-o", "--output") and word}
+    left = set(os.listdir(path.parent)) - before - {"out"} - named
     if words[:1] == ["run"] and "-o" in words and left:
         raise AssertionError(f"files outside the folder of the results: {sorted(left)}")
 

@@ -69,13 +69,13 @@ def farm(
         str, typer.Option("--slots", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0+1,2+3 or cuda:nvlink.")
     ] = "auto",
     log: Annotated[Path, typer.Option("--log", metavar="DIR", help="Folder for logs and exit codes.")] = Path("farm"),
-    retries: Annotated[
-        int, typer.Option("--retries", metavar="N", min=0, help="How often a failed job is tried again.")
-    ] = 0,
+    retries: Annotated[int, typer.Option("--retries", metavar="N", help="How often a failed job is tried again.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the farm in the folder of --log.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a command over many inputs: peergrid farm -i *.toml -- peergrid run {} -o out/{stem}."""
+    if retries < 0:
+        raise UsageError(f"'--retries' takes a whole number, 0 or more, got {retries}.")
     folder, places = FarmFolder(log), parse_slots(slots)
     earlier = folder.earlier() if resume else None
     if resume and earlier is None and not context.meta[COMMAND]:

@@ -108,7 +108,7 @@ def plan(
         _warn(built)
         prediction, events = predict(str(model), built, elsewhere, asked)
         if timeline is not None:
-            Folder(timeline.parent).prepare()
+            Folder(timeline.parent).prepare("--timeline FILE")
             with replacing(timeline) as partial:
                 partial.write_text(json.dumps(events))
         print_notes(prediction.notes)
@@ -145,7 +145,7 @@ def _draw(built: BuiltModel, path: Path) -> None:
         raise UsageError(f"--picture is expected to end in {', '.join(FORMATS)}, got '{path.name}'.")
     if not isinstance(built, PicturedBuilt):
         raise UsageError("--picture takes a kind of model that can be drawn, got one that cannot; leave it out.")
-    Folder(path.parent).prepare()
+    Folder(path.parent).prepare("--picture FILE")
     built.picture(path)
     typer.echo(f"wrote {path}")
 

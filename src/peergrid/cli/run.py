@@ -92,6 +92,8 @@ def run(
         if requested.leads:
             typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
         return
+    if devices_per_trace is not None:
+        raise UsageError("'--devices-per-trace' is for surveys, got a model without one; leave it out.")
     with nullcontext() if folder is None else folder.taken():
         if folder is not None:
             check_folder(folder, described, period, resume)

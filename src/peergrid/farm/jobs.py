@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from peergrid.errors import UsageError
 
+MOST = 1 << 26  # characters of the inputs of a farm
 PLACE = re.compile(r"\{(|stem|number)\}")
 
 
@@ -44,10 +46,13 @@ def make_jobs(command: Sequence[str], inputs: Iterable[str]) -> tuple[Job, ...]:
 def read_lines(file: Path | TextIO) -> list[str]:
     """The inputs of a file: its lines that are not empty. Raises UsageError if it cannot be read."""
     try:
-        text = file.read_text() if isinstance(file, Path) else file.read()
+        with file.open() if isinstance(file, Path) else nullcontext(file) as opened:  # a pipe is welcome
+            text = opened.read(MOST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"The inputs should be the lines of '{file}', but {reason}.") from None
+    if len(text) > MOST:
+        raise UsageError(f"The inputs should be lines of at most {MOST:,} characters in all; '{file}' has more.")
     return [line for line in text.splitlines() if line.strip()]
 
 

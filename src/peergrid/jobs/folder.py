@@ -39,8 +39,10 @@ class Folder:
     def traces(self) -> Path:
         return self.path / "traces"
 
-    def prepare(self) -> None:
-        """Make the folder before anything is computed. Raises UsageError if it cannot be written."""
+    def prepare(self, option: str = "-o DIR") -> None:
+        """Make the folder before anything is computed; option: that names it. Raises UsageError if it cannot be
+        written.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.path).close()
@@ -49,12 +51,12 @@ class Folder:
                     raise IsADirectoryError(EISDIR, f"'{name}' there is a folder")
         except FileExistsError:
             raise UsageError(
-                f"The results should go to '{self.path}', but that is a file: choose a folder with -o DIR."
+                f"The results should go to '{self.path}', but that is a file: choose a folder with {option}."
             ) from None
         except OSError as error:
             raise UsageError(
                 f"The results should go to '{self.path}', but {error.strerror or error}: "
-                "choose a folder you can write to with -o DIR."
+                f"choose a folder you can write to with {option}."
             ) from None
 
     @contextmanager
