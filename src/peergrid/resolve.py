@@ -137,13 +137,13 @@ def _promising(
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
 
-    asked = forecaster_here(problem, devices, norm, split)
-    if asked is None:
+    forecaster = forecaster_here(problem, devices, norm, split)
+    if forecaster is None:
         return ()
     strategy, depth = named
     strategies = (strategy,) if strategy else tuple(STRATEGIES)
-    found = ranked(asked, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual, orders)
-    return tuple(one for one in found if fits(one, asked.machine))
+    found = ranked(forecaster, strategies, min(steps, _gap(problem)), (depth,) if depth else (), usual, orders)
+    return tuple(one for one in found if fits(one, forecaster.machine))
 
 
 def with_supported_block(options: Options, devices: Devices, problem: Problem, norm: str | None = None) -> Options:

@@ -41,7 +41,7 @@ class Plan:
     host_memory: an upper bound for the whole run, results and pictures included; snapshots: bytes of their file,
     without compression; traces: of the survey (1 without one), each of which has these needs; rows: cells of each
     device along the first axis; predicted: seconds of a step under each strategy, the fastest first, for virtual
-    devices alone; notes: options that were chosen by trial or differ from those asked for, and why.
+    devices alone; notes: options that were chosen by trial or differ from the requested ones, with reasons.
     """
 
     model: str

@@ -240,7 +240,7 @@ def _best(asked: Forecaster, built: BuiltModel, requested: RequestedOptions) -> 
 
 
 def _depths(requested: RequestedOptions, built: BuiltModel) -> tuple[int, ...]:
-    """The steps between exchanges that are asked for; none if they are free."""
+    """The requested steps between exchanges; none if they are free."""
     return () if requested.depth is None else (min(requested.depth, built.steps),)
 
 

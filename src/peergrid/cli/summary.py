@@ -26,7 +26,7 @@ class Summary:
     relative error; predicted_by: the known machine most like this one, whose figures the prediction uses; route: of all
     halos between devices (None: the cheapest one for each); nvlink_bytes: of each GPU while it stepped, from NVML;
     interrupted_by: the signal that ended the run early, or ''; resumed_from: the step of the checkpoint from which it
-    continued, or 0; notes: options that were chosen by trial or differ from those asked for, and why.
+    continued, or 0; notes: options that were chosen by trial or differ from the requested ones, with reasons.
     """
 
     model: str

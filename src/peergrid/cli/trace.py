@@ -109,8 +109,8 @@ def predicted(simulation: Simulation, schedule: Schedule) -> Timeline | None:
         from peergrid.predict.virtual import virtual_forecaster  # imports compilers
 
         interval = one_iteration(simulation.layout, options)
-        with virtual_forecaster(devices, simulation.layout) as asked:
-            return Timeline(schedule, asked.spans(schedule, interval))
+        with virtual_forecaster(devices, simulation.layout) as forecaster:
+            return Timeline(schedule, forecaster.spans(schedule, interval))
     from peergrid.predict.here import forecaster_here
 
     elsewhere = forecaster_here(problem, devices, split=simulation.layout.partition)

@@ -56,12 +56,12 @@ def predicted_steps(built: BuiltModel, devices: Devices) -> Steps:
     from peergrid.predict.forecast import fits
     from peergrid.predict.here import forecaster_here
 
-    asked = forecaster_here(built.problem, devices)
-    if asked is None:  # no figures for such devices: assume that they share a step evenly
+    forecaster = forecaster_here(built.problem, devices)
+    if forecaster is None:  # no figures for such devices: assume that they share a step evenly
         return Steps(built.steps * 1e-3 / devices.count, 1)
-    for one in ranked(asked, most=built.steps):
-        if fits(one, asked.machine):
-            room = int(asked.machine.memory // (max(one.taken) + asked.machine.reserved))
+    for one in ranked(forecaster, most=built.steps):
+        if fits(one, forecaster.machine):
+            room = int(forecaster.machine.memory // (max(one.taken) + forecaster.machine.reserved))
             return Steps(built.steps * one.seconds_per_step, room)
     return Steps(inf, 1)
 

@@ -48,13 +48,13 @@ def seconds_per_step(
     problem: Problem, devices: Devices, options: Options, split: Partition | None = None, norm: str | None = None
 ) -> float | None:
     """The predicted seconds of a step, with the speed of this host's calls; None without a prediction."""
-    asked = forecaster_here(problem, devices, norm, split)
-    if asked is None:
+    forecaster = forecaster_here(problem, devices, norm, split)
+    if forecaster is None:
         return None
     from peergrid.runtime.cuda.calls import launch_seconds  # imports a compiler, which is slow
 
     try:
         factor = launch_seconds(devices.ordinals, cache=default_cache() / "cubin") / LAUNCH
-        return replace(asked, machine=with_host(asked.machine, factor)).forecast(options).seconds_per_step
+        return replace(forecaster, machine=with_host(forecaster.machine, factor)).forecast(options).seconds_per_step
     except PeergridError:
         return None

@@ -157,10 +157,10 @@ def _windowed(problem: Problem, machine: Machine, options: Options, rows: int) -
     partition = Partition.slabs(problem.grid, cuts)
     apart = machine.network is not None
     window = replace(machine, gpus=WINDOW - 2 if apart else WINDOW)
-    asked = Forecaster(problem, window, WINDOW, split=partition, typical=tuple(range(1, WINDOW - 1)))
-    found = asked.arrangement(_on_hosts(options))
-    given = _with_equal_ends(found, asked.inputs(found))
-    memory = Plan(found.plan, 1, asked.gpu).taken(WINDOW // 2)
+    forecaster = Forecaster(problem, window, WINDOW, split=partition, typical=tuple(range(1, WINDOW - 1)))
+    found = forecaster.arrangement(_on_hosts(options))
+    given = _with_equal_ends(found, forecaster.inputs(found))
+    memory = Plan(found.plan, 1, forecaster.gpu).taken(WINDOW // 2)
     return simulate(found.lowered, given).seconds / found.schedule.steps, memory
 
 
@@ -189,6 +189,6 @@ def _with_equal_ends(found: Arrangement, given: Given) -> Given:
 
 def fewest(problem: Problem, machine: Machine, options: Options, steps: int) -> int | None:
     """The fewest GPUs with enough memory for a run; None if `MOST` have too little."""
-    asked = Forecaster(problem, machine, 1)
-    plan = Plan(asked.plan(options), steps, asked.gpu)
+    forecaster = Forecaster(problem, machine, 1)
+    plan = Plan(forecaster.plan(options), steps, forecaster.gpu)
     return fields.fewest(plan, machine.memory - machine.reserved)

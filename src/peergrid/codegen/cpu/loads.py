@@ -2,7 +2,7 @@
 
 Most vectors to the left and right of an aligned one lie across two cache lines, and take two accesses each. Where
 several are needed they may be shifted together from the aligned vectors before, here and behind. Of the vector before a
-line's first and of that behind its last whole one no more is read than is asked for.
+line's first and of that behind its last whole one no more is read than is needed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A pointer for each plane of a field that is read, and no more: neighbours along a line and on the lines beside it are
 reached from there. Several planes are computed at once, and what more than one of them reads is loaded once. The
 function walks over lines and vectors by itself; the end of a line is one masked vector (see `loads`). Memory of planes
-that no plane before has read is asked for ahead (see `fetch`).
+that no plane before has read is prefetched (see `prefetch`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peergrid.codegen.cpu.entries import entry_functions, looked_up
-from peergrid.codegen.cpu.fetch import asked_ahead
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
+from peergrid.codegen.cpu.prefetch import prefetches
 from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, RowWriter, Sample, Write, slopes
 from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where
@@ -258,7 +258,7 @@ def _fetched(writer: _Writer, rows: int) -> list[int]:
 def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int], shifted: Mapping[str, Reach]) -> str:
     """The text of a module with the function `rows`, which the driver calls."""
     lanes, numbers = writer.lanes, range(len(writer.operands))
-    asked = [(number, isinstance(writer.operands[number], Write)) for number in fetched]
+    prefetched = [(number, isinstance(writer.operands[number], Write)) for number in fetched]
     cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return "\n".join(
         [
@@ -292,7 +292,7 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             f"  %x.next = add i64 %x, {VECTOR}",
             "  %first = icmp eq i64 %x, 0",
             "  %more = icmp ult i64 %x.next, %whole",
-            *asked_ahead(asked),
+            *prefetches(prefetched),
             *(f"  {line}" for line in whole(lanes, writer.code, shifted)),
             *_stored(lanes, stores),
             "  br i1 %more, label %vectors, label %rest",

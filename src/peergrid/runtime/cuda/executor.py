@@ -62,7 +62,7 @@ class CudaExecutor:
     processes: those among which the devices are divided (None: this one has all); then all of them make every call, and
     fields and records are those of this one's devices.
     own: what makes the passes of a problem whose updates say what is read and no more.
-    `notes` says where a route other than the one asked for was taken, and why.
+    `notes` names routes other than the requested ones, with reasons.
 
     Raises DoesNotFit before anything is allocated, DeviceFault where a device cannot be used.
     """

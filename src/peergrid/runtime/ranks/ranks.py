@@ -74,7 +74,7 @@ class Ranks:
         return tuple(device for device, rank in enumerate(self.of_device) if rank == self.comm.rank)
 
     def by(self, route: str | None, kind: str) -> Ranks:
-        """These ranks with halos between them by the route asked for. Raises UsageError where the devices have none."""
+        """These ranks with halos between them by the requested route. Raises UsageError where the devices have none."""
         if route in ("nccl", "mpi-direct") and kind != "cuda":
             raise UsageError(f"The route '{route}' joins GPUs; virtual devices of several ranks exchange by 'mpi'.")
         if route == "host":

@@ -53,9 +53,10 @@ Numbered = tuple[int, Op]
 class Lowered:
     """A schedule ready to run.
 
-    buffers: commands by host; reasons: why halos take other routes than those asked for; increments: of each flag, per
-    iteration; edges: the operations that semaphores order across GPUs; of_all: the schedule of all processes, if this
-    is a part; messages: those that processes carry, if there are any; captured: whether graphs are made of the buffers.
+    buffers: commands by host; reasons: the reasons for which halos take other routes than the requested ones;
+    increments: of each flag, per iteration; edges: the operations that semaphores order across GPUs; of_all: the
+    schedule of all processes, if this is a part; messages: those that processes carry, if there are any; captured:
+    whether graphs are made of the buffers.
     """
 
     schedule: Schedule

@@ -1,5 +1,5 @@
-"""The route of each halo: as asked where the devices allow it, else the next best, and why; where it is left open, the
-one that costs less.
+"""The route of each halo: the requested one if the devices allow it, else the next best, with the reason; if none is
+requested, the one that costs less.
 
 Copies cost a call each, and a queue comes late out of a copy engine; one kernel stores all halos that a device sends
 together, but finds no room beside tiles that stay for a whole pass. There copies are hidden, unless hosts issue for
@@ -25,7 +25,7 @@ from peergrid.stencil.cost import minimal_bytes
 
 @dataclass(frozen=True)
 class Choice:
-    """The route taken; `reason` says why where it is not the one asked for."""
+    """The selected route; `reason` is empty if it is the requested one."""
 
     route: Route
     reason: str = ""
