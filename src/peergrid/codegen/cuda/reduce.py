@@ -7,7 +7,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
-from peergrid.codegen.cuda.common.names import flag, flags
+from peergrid.codegen.cuda.common.names import flag, flags, identifiers
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import include
@@ -77,13 +77,12 @@ class ReduceKernel:
     @cached_property
     def _names(self) -> dict[Read, str]:
         """The name of each read in the text, as the user wrote it: `u_at_0_m1` is u[0, -1]."""
-        names: dict[Read, str] = {}
-        for read in self._reads:
-            places = "_".join(f"m{-o}" if o < 0 else str(o) for o in read.offset)
-            name = f"{''.join(c if c.isalnum() and c.isascii() else '_' for c in read.field)}_at_{places}"
-            name = name if name[0].isalpha() else f"field_{name}"
-            names[read] = f"{name}_{len(names)}" if name in names.values() else name
-        return names
+        texts = {
+            read: f"{read.field}_at_{'_'.join(f'm{-o}' if o < 0 else str(o) for o in read.offset)}"
+            for read in self._reads
+        }
+        found = identifiers(texts.values())
+        return {read: found[text] for read, text in texts.items()}
 
     @property
     def _value(self) -> Result:
