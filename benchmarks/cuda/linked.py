@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
+from device_barrier import BARRIER, BARRIER_DTYPE
 from gpu import Device, Module, check, copy_rate
-from meeting import BARRIER, BARRIER_DTYPE
 from problems import jacobi_problem, sweep_jacobi, sweep_yee, yee_problem
 from row import APART, Expected, PeerRun, PersistentRun, Row, seconds
 
@@ -169,7 +169,7 @@ class Bench:
         return result
 
 
-def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, float]]:
+def barrier(devices: list[Device], rounds: int = 2000) -> Iterator[tuple[str, float]]:
     """Microseconds of a barrier of all blocks of all devices; and of neighbours only."""
     functions, arrived, flags = [], [], []
     for device in devices:
@@ -188,7 +188,7 @@ def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, flo
                 given = np.zeros((), BARRIER_DTYPE)
                 given["arrived"], given["mine"] = arrived[number], flags[number]
                 given["theirs"][: len(devices)] = flags
-                given["devices"], given["self"], given["turns"] = len(devices), number, turns
+                given["devices"], given["self"], given["rounds"] = len(devices), number, rounds
                 given["neighbours"] = near
                 tables.append(given)
                 device.sync()
@@ -201,7 +201,7 @@ def barrier(devices: list[Device], turns: int = 2000) -> Iterator[tuple[str, flo
             for device in devices:
                 device.sync()
             best = min(best, time.perf_counter() - began)
-        yield ("neighbours" if near else "all"), best / turns * 1e6
+        yield ("neighbours" if near else "all"), best / rounds * 1e6
     for device in devices:
         device.use()
         device.release()

@@ -31,8 +31,8 @@ def test_jobs_in_order_with_what_they_return_or_raise(workers: Workers) -> None:
 
 
 def test_as_many_threads_as_allowed() -> None:
-    workers, meeting = Workers(3, "test"), threading.Barrier(3)
-    places = {future.result() for future in [workers.submit(meeting.wait, 10) for _ in range(3)]}
+    workers, barrier = Workers(3, "test"), threading.Barrier(3)
+    places = {future.result() for future in [workers.submit(barrier.wait, 10) for _ in range(3)]}
     assert places == {0, 1, 2}
     before = threading.active_count()
     workers.close()

@@ -13,7 +13,7 @@ struct Barrier {
   long long* arrived;
   long long* mine;
   long long* theirs[16];
-  long long devices, self, turns, neighbours;
+  long long devices, self, rounds, neighbours;
 };
 
 // Meetings of all blocks of all devices, one after another: the last block of a device tells the others, every block
@@ -22,16 +22,16 @@ extern "C" __global__ void barrier(const __grid_constant__ Barrier b) {
   const int lane = threadIdx.x;
   const bool near = lane == b.self || lane == (b.self + 1) % b.devices || lane == (b.self + b.devices - 1) % b.devices;
   const bool concerned = lane < b.devices && (near || !b.neighbours);
-  int patience = 1 << 23;  // looks in vain: about ten seconds
-  for (long long turn = 1; turn <= b.turns; ++turn) {
+  int attempts = 1 << 23;  // about ten seconds
+  for (long long round = 1; round <= b.rounds; ++round) {
     __syncthreads();
     if (threadIdx.x < 32) {
       long long before = 0;
       if (lane == 0) before = add_device(b.arrived);
       before = __shfl_sync(0xffffffffu, before, 0);
-      if (before + 1 == turn * gridDim.x && concerned) release_system(b.theirs[lane] + 16 * b.self, turn);
+      if (before + 1 == round * gridDim.x && concerned) release_system(b.theirs[lane] + 16 * b.self, round);
       if (concerned)
-        while (acquire_system(b.mine + 16 * lane) < turn && patience) --patience;
+        while (acquire_system(b.mine + 16 * lane) < round && attempts) --attempts;
     }
     __syncthreads();
   }
@@ -45,7 +45,7 @@ BARRIER_DTYPE = np.dtype(
         ("theirs", "<u8", 16),
         ("devices", "<i8"),
         ("self", "<i8"),
-        ("turns", "<i8"),
+        ("rounds", "<i8"),
         ("neighbours", "<i8"),
     ]
 )
