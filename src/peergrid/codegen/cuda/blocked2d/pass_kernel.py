@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
-from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS, BoundaryShape
+from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
 from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
@@ -92,8 +92,7 @@ class PassKernel(TiledKernel):
     @cached_property
     def boundary_tile(self) -> Boundary2D:
         """The plan of boundary tiles."""
-        shape = BoundaryShape(self.shape.steps, self.boundary_width, self.boundary_ahead)
-        return Boundary2D(self.problem, shape, norm=self.norm)
+        return Boundary2D(self.problem, self.steps, self.boundary_width, self.boundary_ahead, self.norm)
 
     @cached_property
     def layers(self) -> StripKernel2D | None:

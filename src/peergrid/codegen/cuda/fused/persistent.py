@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
-from peergrid.codegen.cuda.fused.block.tile import Block2D, BlockShape
+from peergrid.codegen.cuda.fused.block.tile import Block2D
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
@@ -68,8 +68,7 @@ class PersistentKernel:
     @cached_property
     def block(self) -> Block2D:
         """The boundary tiles."""
-        shape = BlockShape(self.made.shape.steps, self.made.boundary_width, self.rows, self.warps)
-        return Block2D(self.made.problem, shape)
+        return Block2D(self.made.problem, self.made.steps, self.made.boundary_width, self.rows, self.warps)
 
     @property
     def threads(self) -> int:

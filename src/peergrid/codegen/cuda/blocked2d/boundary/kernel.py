@@ -22,14 +22,14 @@ FEW_REGISTERS = 72  # of a thread, that a tile can do with
 
 @dataclass(frozen=True)
 class Boundary2D(BoundaryRings):
-    """The text of the kernel for one problem and shape."""
+    """The text of the kernel for the rings of one problem."""
 
     @property
     def kernel(self) -> TileKernel:
         """The kernel itself: a warp for each step, one to load; registers are bounded so that blocks hide each other's
         waits.
         """
-        steps, threads = self.shape.steps, 32 * (self.shape.steps + 1)
+        steps, threads = self.steps, 32 * (self.steps + 1)
         blocks = max(1, min(self.blocks, H200.registers // (FEW_REGISTERS * threads)))
         return TileKernel(
             self.problem,
@@ -48,7 +48,7 @@ class Boundary2D(BoundaryRings):
     @cached_property
     def beside(self) -> tuple[int, int]:
         """The columns that a tile loads on its left and right; for a norm, on the left in whole blocks."""
-        growth = reach(self.problem, self.shape.steps)
+        growth = reach(self.problem, self.steps)
         left = -(-growth.below[1] // NORM_COLUMNS) * NORM_COLUMNS if self.norm else growth.below[1]
         return left, growth.above[1]
 
@@ -119,13 +119,13 @@ class Boundary2D(BoundaryRings):
 
     def _plan(self, updates: Updates) -> str:
         number = updates.number
-        above, below = row_reach(self.problem, self.shape.steps)
+        above, below = row_reach(self.problem, self.steps)
         loads = [(number(name), *found) for name in self.problem.fields if (found := self.loaded(name)) is not None]
         given = constants(
-            STEPS=self.shape.steps,
+            STEPS=self.steps,
             STAGES=len(self._nodes),
-            WIDTH=self.shape.width,
-            AHEAD=self.shape.ahead,
+            WIDTH=self.width,
+            AHEAD=self.ahead,
             LAG=self.lag,
             STRIDE=self.stride,
             PAD=self.pad,

@@ -20,15 +20,6 @@ from peergrid.stencil.expr import Read
 MOST_ROWS = 64  # of a tile
 
 
-@dataclass(frozen=True)
-class BoundaryShape:
-    """Steps of a pass, columns of a tile (a multiple of 32, redundant ones included), rows loaded ahead."""
-
-    steps: int
-    width: int = 64
-    ahead: int = 3
-
-
 class Ring(NamedTuple):
     """Rows in shared memory, in values (see `boundary2d.cuh`): of step t they begin at `start + t * stride`; those that
     a step is given at `first` for step 0, else one stride earlier.
@@ -43,10 +34,16 @@ class Ring(NamedTuple):
 
 @dataclass(frozen=True)
 class BoundaryRings:
-    """The rings of one problem and shape; norm: a field whose rows before each step are kept, too."""
+    """The rings of one problem in passes of so many steps.
+
+    width: columns of a tile, a multiple of 32, redundant ones included; ahead: rows loaded ahead; norm: a field whose
+    rows before each step are kept, too.
+    """
 
     problem: Problem
-    shape: BoundaryShape
+    steps: int
+    width: int = 64
+    ahead: int = 3
     norm: str | None = None
 
     @cached_property
@@ -84,19 +81,19 @@ class BoundaryRings:
     @property
     def stride(self) -> int:
         """Values of a row in shared memory."""
-        return self.shape.width + 2 * self.pad
+        return self.width + 2 * self.pad
 
     @cached_property
     def rows(self) -> int:
         """The most rows that a tile needs, those it loads beside its own included."""
-        return MOST_ROWS + sum(row_reach(self.problem, self.shape.steps))
+        return MOST_ROWS + sum(row_reach(self.problem, self.steps))
 
     def depth(self, rows: Value, first: bool) -> int:
         """The number of rows in a ring; `first`: of those loaded from memory."""
         if not rows.source:
             return rows.depth
         if first:
-            return self.shape.ahead + rows.depth
+            return self.ahead + rows.depth
         left = self.step.finals[rows.field]
         return max(self.lag - left.lag + rows.depth, left.depth)
 
@@ -109,8 +106,8 @@ class BoundaryRings:
                 if read.field in self.problem.state or not self.problem.fields[read.field].full:
                     continue
                 least, most = rows_of(self.problem, read)
-                age = (self.shape.steps - 1) * self.lag + node.lag - least
-                found[read.field] = max(found.get(read.field, 0), self.shape.ahead + age + 1)
+                age = (self.steps - 1) * self.lag + node.lag - least
+                found[read.field] = max(found.get(read.field, 0), self.ahead + age + 1)
                 if node.lag - most < 1:
                     early.add(read.field)
         return {name: found[name] for name in self.problem.fields if name in found and name not in early}
@@ -139,10 +136,10 @@ class BoundaryRings:
                 rows = self.depth(given, first=False)
                 found[left] = Ring(at + first, size, rows)
                 found[given] = Ring(at + first, size, rows, at, self.depth(given, first=True))
-            at += first + size * self.shape.steps
+            at += first + size * self.steps
         for value in self._between:
             found[value] = Ring(at, value.depth * self.stride, value.depth)
-            at += value.depth * self.stride * self.shape.steps
+            at += value.depth * self.stride * self.steps
         for name, depth in self.coefficients.items():
             found[name] = Ring(at, 0, depth)
             at += depth * self.stride
@@ -185,7 +182,7 @@ class BoundaryRings:
         if not {one, other} <= confined_bits(self.problem).keys():
             return False
         a, b = self.problem.fields[one].box, self.problem.fields[other].box
-        most = (self.rows, self.shape.width)
+        most = (self.rows, self.width)
         return any(max(a.lo[k], b.lo[k]) - min(a.hi[k], b.hi[k]) >= most[k] for k in (0, 1))
 
     @property

@@ -13,16 +13,6 @@ from peergrid.stencil import Growth, Problem, Stage
 from peergrid.stencil.remember import remembered
 
 
-@dataclass(frozen=True)
-class BlockShape:
-    """Steps of a pass; columns of a tile and those around it (a multiple of 32); most rows of a tile; warps."""
-
-    steps: int
-    width: int = 64
-    rows: int = 16
-    warps: int = 16
-
-
 class Profile(NamedTuple):
     """A coefficient along one axis: where its values begin in shared memory, how many there are, and how many of them
     lie before the first row or column of the tile's arrays.
@@ -35,10 +25,17 @@ class Profile(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockCells2D:
-    """The cells of one problem and shape: an array for each field, two where a stage reads it beside what it writes."""
+    """The cells of one problem: an array for each field, two where a stage reads it beside what it writes.
+
+    steps: of a pass; width: columns of a tile and those around it, a multiple of 32; rows: most of a tile; warps: of a
+    block.
+    """
 
     problem: Problem
-    shape: BlockShape
+    steps: int
+    width: int = 64
+    rows: int = 16
+    warps: int = 16
 
     @property
     def arguments(self) -> Arguments:
@@ -52,17 +49,17 @@ class BlockCells2D:
     @property
     def columns(self) -> int:
         """Columns of a tile."""
-        return self.shape.width - self.shape.steps * (self.reach.below[1] + self.reach.above[1])
+        return self.width - self.steps * (self.reach.below[1] + self.reach.above[1])
 
     @property
     def height(self) -> int:
         """Rows of a tile and those around it."""
-        return self.shape.rows + self.shape.steps * (self.reach.below[0] + self.reach.above[0])
+        return self.rows + self.steps * (self.reach.below[0] + self.reach.above[0])
 
     @property
     def values(self) -> int:
         """Values of one array in shared memory."""
-        return self.height * self.shape.width
+        return self.height * self.width
 
     @property
     def double(self) -> tuple[str, ...]:
@@ -83,7 +80,7 @@ class BlockCells2D:
         """The coefficients along one axis, which lie behind the arrays, in the order of the fields' arguments."""
         found, at = dict[str, Profile](), self._array_values
         for name, axis, pad in _read_along_an_axis(self.problem):
-            found[name] = Profile(at, (self.height, self.shape.width)[axis] + 2 * pad, pad)
+            found[name] = Profile(at, (self.height, self.width)[axis] + 2 * pad, pad)
             at += found[name].length
         return found
 

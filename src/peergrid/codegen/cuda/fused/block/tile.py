@@ -7,15 +7,13 @@ from functools import reduce
 
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
 from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
-from peergrid.codegen.cuda.fused.block.cells import BlockCells2D, BlockShape
+from peergrid.codegen.cuda.fused.block.cells import BlockCells2D
 from peergrid.stencil import Growth, footprint
-
-__all__ = ["Block2D", "BlockShape"]
 
 
 @dataclass(frozen=True)
 class Block2D(BlockCells2D):
-    """The text of the tiles for one problem and shape."""
+    """The text of the tiles of one problem."""
 
     @property
     def applied(self) -> tuple[Applied, ...]:
@@ -39,10 +37,10 @@ class Block2D(BlockCells2D):
     def _plan(self, updates: Updates) -> str:
         names, number = self.problem.fields, updates.number
         given = constants(
-            STEPS=self.shape.steps,
+            STEPS=self.steps,
             STAGES=len(self.problem.stages),
-            WIDTH=self.shape.width,
-            WARPS=self.shape.warps,
+            WIDTH=self.width,
+            WARPS=self.warps,
             VALUES=self.values,
             REACH=_sides(self.reach),
             LONGEST_PROFILE=max((profile.length for profile in self.profiles.values()), default=0),
