@@ -303,7 +303,7 @@ def test_the_compiled_loop_launches_and_waits() -> None:
     assert calls == [("launch", (11, 1, 1, 1, 32, 1, 1, 0, 22, 7, 0))] * 3 + [("wait", (22,))]
 
 
-def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
+def test_a_barrier_of_streams_by_events_waits_for_all_kernels_of_a_round() -> None:
     calls: list[tuple[str, tuple[int, ...]]] = []
     contexts, functions, streams, events = (np.arange(3, dtype=np.uint64) + 10 * at for at in (1, 2, 3, 4))
     assert hostloop.chains(recording(calls))(contexts, functions, streams, events, 2) == 0
@@ -313,7 +313,7 @@ def test_streams_that_meet_by_events_wait_for_all_kernels_of_a_turn() -> None:
     for name, arguments in calls:
         if name == "launch":
             stream = arguments[8]
-            assert len(made[stream]) == 3 * (count // 3), "a kernel may start before the turn before has ended"
+            assert len(made[stream]) == 3 * (count // 3), "a kernel may start before the round before has ended"
             count += 1
             made[stream] = made[stream] | {count}
         elif name == "record":

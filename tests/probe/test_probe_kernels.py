@@ -53,7 +53,7 @@ def test_a_step_of_the_chain_in_shared_memory_is_a_load_and_an_addition() -> Non
 
 
 def test_every_footprint_is_read_whole_before_its_second_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the chain itself where it touches every line, otherwise by a sweep: 256 MiB are to leave an L2."""
+    """By the chain itself where it touches every line, otherwise by reading all of it: 256 MiB are to leave an L2."""
     seen: dict[int, set[tuple[str, str | None]]] = {}
 
     def note(desk: object, place: chase.Place, modifier: str, warm: str | None, way: chase.PointerChain) -> float:
@@ -73,7 +73,7 @@ def test_every_footprint_is_read_whole_before_its_second_pass(monkeypatch: pytes
 
 
 @needs_nvrtc
-def test_the_sweep_before_a_second_pass_is_by_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reading_before_a_second_pass_is_by_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[tuple[int, int]] = []
     monkeypatch.setattr(chase, "_read", lambda devices, reader, way: swept.append((reader, way.footprint)))
     driver = PretendDriver(2)

@@ -130,7 +130,7 @@ def test_blocks_that_stay_at_a_barrier_over_gpus_are_caught(gpus: int) -> None:
         assert caught.sum() == (2 * gpus - 1 if leaves else 0)
 
 
-def test_gpus_that_all_come_meet_again_and_again() -> None:
+def test_gpus_that_all_come_pass_barriers_again_and_again() -> None:
     flags = [np.zeros(64, np.uint32) for _ in range(2)]
     table = np.array([one.ctypes.data for one in flags], np.uint64)
     counters, fault = np.zeros((2, 1), np.uint32), np.zeros(1, np.uint32)

@@ -124,7 +124,7 @@ def _chase(desk: Desk, place: Place, modifier: str, warm: str | None, way: Point
 
 def _read(devices: Gpus, reader: int, way: PointerChain) -> None:
     """Let a GPU read the footprint, so that the owner's L2 holds what fits."""
-    kernel = devices.kernel(reader, "copy", "sweep")
+    kernel = devices.kernel(reader, "copy", "read_all")
     grid = devices.attribute("MULTIPROCESSOR_COUNT", reader)
     kernel(Stream(reader, 0), grid, 256, u64(way.base), u64(way.footprint // 16), u64(way.junk))
     devices.wait(reader)

@@ -18,7 +18,7 @@ LINKS, STRIDE, STEPS = 4096, 4096, 256
 SUM = 16  # additions that a kernel knows as one piece
 BESIDE = tuple(SUM * count for count in (0, 1, 2, 4, 8, 16, 24, 32, 48, 64))
 DISTANCE = 16  # loads that a prefetch is ahead
-SHARES = (0, 1, 2, 5, 10, 15, 20, 30, 50, 100)  # hundredths of all pieces of a sweep
+SHARES = (0, 1, 2, 5, 10, 15, 20, 30, 50, 100)  # hundredths of all pieces that are read
 MIXED = 1 << 30  # bytes
 
 

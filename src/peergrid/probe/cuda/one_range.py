@@ -29,7 +29,7 @@ def run(bench: Bench) -> Iterator[Measurement]:
 
 def reading(devices: Gpus, reader: int, start: int, size: int, sink: int) -> Work:
     """Work of a kernel that reads a piece of memory once."""
-    kernel = devices.kernel(reader, "copy", "sweep")
+    kernel = devices.kernel(reader, "copy", "read_all")
     grid = devices.attribute("MULTIPROCESSOR_COUNT", reader) * 4
 
     def work(stream: Stream) -> None:

@@ -121,7 +121,7 @@ class Sums:
 
     def reading(self, size: int, samples: int) -> list[float]:
         """Seconds of a kernel that only reads."""
-        kernel, repeats = self.devices.kernel(0, "copy", "sweep"), self._repeats(size)
+        kernel, repeats = self.devices.kernel(0, "copy", "read_all"), self._repeats(size)
         grid = self.devices.multiprocessors * 8
 
         def work(stream: Stream) -> None:

@@ -19,7 +19,7 @@ extern "C" __global__ void copy(uint4* __restrict__ to, const uint4* __restrict_
 __device__ __forceinline__ u32 fold(uint4 v) { return (v.x ^ v.y) + (v.z ^ v.w); }
 
 // Reads only; the sum is stored where it cannot be optimised away and is never true.
-extern "C" __global__ void sweep(const uint4* __restrict__ from, u64 count, u32* sink) {
+extern "C" __global__ void read_all(const uint4* __restrict__ from, u64 count, u32* sink) {
     const u64 step = (u64)gridDim.x * blockDim.x;
     u32 sum = 0;
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;

@@ -57,7 +57,7 @@ extern "C" __global__ void read_flags(const u32* data, const u32* flags, u32* ac
 extern "C" __global__ void watch(const u32* data, u32 count, const u32* flag, u32* ack, u32 rounds, u32 fenced,
                                  u32* stale, u32* looks, u32* fault) {
     __shared__ u32 newest;
-    u32 seen = 0, bad = 0, turns = 0;
+    u32 seen = 0, bad = 0, seen_flags = 0;
     while (seen < rounds) {
         if (threadIdx.x == 0) {
             u64 begin = clock64();
@@ -76,10 +76,10 @@ extern "C" __global__ void watch(const u32* data, u32 count, const u32* flag, u3
         for (u32 i = threadIdx.x; i < count; i += blockDim.x)
             if (!reached(load_relaxed_sys(data + i), now)) ++bad;
         seen = now;
-        ++turns;
+        ++seen_flags;
         __syncthreads();
         if (threadIdx.x == 0 && ack) store_release_sys(ack, seen);
     }
     if (bad) atomicAdd(stale, bad);
-    if (threadIdx.x == 0) *looks = turns;
+    if (threadIdx.x == 0) *looks = seen_flags;
 }

@@ -82,7 +82,7 @@ extern "C" __global__ void block(u32 repeats, u64* out) {
     if (threadIdx.x == 0) out[blockIdx.x] = clock64() - begin;
 }
 
-// Every lane meets the barrier in a branch of its own. A barrier that blocks lets no lane out before the last is in.
+// Every lane reaches the barrier in a branch of its own. A barrier that blocks lets no lane out before the last is in.
 #define APART(name, barrier)                                                                       \
     extern "C" __global__ void apart_##name(u64* starts, u64* ends) {                              \
         u64 start = 0, end = 0;                                                                    \
