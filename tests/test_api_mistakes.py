@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def idle(u: peergrid.Cell) -> None:
     u.next[0] = u[0]
 
 
+RADAR = Path(__file__).parents[1] / "examples" / "gpr.toml"
 STEP = drift(Grid((20, 16)).field("u"), k=0.1)
 
 
@@ -102,6 +104,42 @@ def torn() -> Simulation:
         (
             lambda: Simulation(Problem.of(STEP), 4, devices="cpu:1").gather("u", (0, 0)),  # type: ignore[arg-type]
             "A box within [0,20)×[0,16) is expected for 'u', got (0, 0).",
+        ),
+        (
+            lambda: Grid((20, 16)).field("w", within=(0, 3)),  # type: ignore[arg-type]
+            "Field 'w' is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got (0, 3).",
+        ),
+        (lambda: Grid((20, 16), None), "A boundary is 'fixed', 'periodic' or 'reflecting', got None."),  # type: ignore[arg-type]
+        (
+            lambda: peergrid.Stage(STEP),  # type: ignore[arg-type]
+            "A stage takes a list of updates, got Update(drift: u in (0, 0) to (20, 16)); write [update].",
+        ),
+        (
+            lambda: Simulation(STEP, 4, devices="cpu:1").restore("state.h5"),  # type: ignore[arg-type]
+            "A state is expected, such as peergrid.read_state(path) gives, got 'state.h5'.",
+        ),
+        (
+            lambda: peergrid.write_state("state.h5", STEP),  # type: ignore[arg-type]
+            "A state is expected, such as simulation.state() gives, got Update(drift: u in (0, 0) to (20, 16)).",
+        ),
+        (
+            lambda: peergrid.read_state("/none/a.h5"),
+            "'/none/a.h5' is expected to be a checkpoint, got No such file or directory; use another, or start anew.",
+        ),
+        (
+            lambda: peergrid.save(Simulation(STEP, 4, devices="cpu:1"), "/proc/none/u.h5"),
+            "Room to write '/proc/none/u.0.h5' is expected, got: No such file or directory; free some space or choose "
+            "another folder.",
+        ),
+        (lambda: peergrid.source_of(STEP, "cuda", steps=0), "'steps' takes a whole number above 0, got 0."),
+        (
+            lambda: peergrid.run_model(None),  # type: ignore[arg-type]
+            "A model is expected, or the path of a model file, got None.",
+        ),
+        (lambda: peergrid.run_model(RADAR, depth=0), "The depth is a positive number of steps, got 0."),
+        (
+            lambda: peergrid.run_model(RADAR, call=3),  # type: ignore[arg-type]
+            "'call' takes a function of the simulation, got 3.",
         ),
         (lambda: torn().run(1), "The simulation failed or was interrupted while stepping; make a new one."),
         (lambda: torn().gather("u"), "The simulation failed or was interrupted while stepping; make a new one."),

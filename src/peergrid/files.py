@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
+
+SYSTEM_WORDS = re.compile(r"error message = '([^']+)'")  # in HDF5's text
 
 
 def check_plain(path: Path, most: int) -> None:
@@ -34,6 +37,7 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def reason(error: Exception) -> str:
-    """The text of an error on one line."""
-    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(words).splitlines()[0][:200]
+    """The text of an error on one line; of an error of HDF5 the system's words in it, if it has any."""
+    words = str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    system = SYSTEM_WORDS.search(words)
+    return system[1] if system else words.splitlines()[0][:200]

@@ -111,7 +111,9 @@ class Timeline:
 
 
 def check_state(state: State, expected: Mapping[str, str], steps: int) -> None:
-    """Raise UsageError for a state of another problem, or of a step after `steps`."""
+    """Raise UsageError for what is no state, one of another problem, or of a step after `steps`."""
+    if not isinstance(state, State):
+        raise UsageError(f"A state is expected, such as peergrid.read_state(path) gives, got {state!r:.60}.")
     other = sorted(
         part for part in state.identity.keys() | expected.keys() if state.identity.get(part) != expected.get(part)
     )

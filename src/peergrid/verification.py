@@ -79,7 +79,7 @@ class Target:
 
 def target_of(spec: str) -> Target:
     """The target of 'cpu:4', 'cuda:0,1', 'cuda:0,0' or a count; the devices need not exist."""
-    kind, _, rest = spec.rpartition(":")
+    kind, _, rest = str(spec).rpartition(":")
     numbers = rest.split(",")
     if kind == "cuda" and all(number.isdigit() for number in numbers):
         return Target(len(numbers), tuple(map(int, numbers)))

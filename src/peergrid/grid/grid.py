@@ -44,7 +44,8 @@ class Grid:
         dtype: DTypeLike = "float32",
     ) -> None:
         extent = (shape,) if isinstance(shape, int) else tuple(shape)
-        kinds = (boundary,) * len(extent) if isinstance(boundary, str) else tuple(boundary)
+        each = isinstance(boundary, Sequence) and not isinstance(boundary, str)
+        kinds = tuple(boundary) if each else (boundary,) * len(extent)
         if not 1 <= len(extent) <= 3 or any(not _is_whole(n) or n < 1 for n in extent):
             raise UsageError(f"A grid's shape is expected to be one to three positive integers, got {shape!r}.")
         if len(kinds) != len(extent):
@@ -105,6 +106,8 @@ class Grid:
         Raises UsageError for values of another shape or kind, or that the dtype cannot hold.
         """
         box = self.box if within is None else within
+        if not isinstance(box, Box):
+            raise UsageError(f"Field '{name}' is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {box!r}.")
         if box.empty or not self.box.covers(box):
             raise UsageError(f"Field '{name}' is confined to {box}, which is not inside the grid {self.box}.")
         for axis in range(self.ndim):

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from peergrid.errors import UsageError
+from peergrid.files import reason
 
 
 @contextmanager
@@ -25,9 +26,8 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
         _settle(path.parent)
     except OSError as error:
-        reason = error.strerror or str(error)
         raise UsageError(
-            f"Room to write '{path}' is expected, got: {reason}; free some space or choose another folder."
+            f"Room to write '{path}' is expected, got: {reason(error)}; free some space or choose another folder."
         ) from None
     finally:
         with suppress(OSError):  # there is nothing to remove if the folder is no folder

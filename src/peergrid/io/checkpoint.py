@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
+from peergrid.files import reason
 from peergrid.io.hdf5 import creating, text, words
 from peergrid.result import Records, State
 from peergrid.stencil.reduction import Series
@@ -28,6 +29,8 @@ Values = NDArray[Any]
 
 def write_state(path: Path | str, state: State) -> None:
     """Write the state of a run to an HDF5 file. Raises UsageError if the file cannot be written."""
+    if not isinstance(state, State):
+        raise UsageError(f"A state is expected, such as simulation.state() gives, got {state!r:.60}.")
     arrays = dict(_arrays(state))
     with creating(Path(path), checked=True) as new:
         file = new.hdf5
@@ -47,7 +50,7 @@ def read_state(path: Path | str) -> State:
         with h5py.File(path, "r") as file:
             given, state = words(file.attrs["sha256"]), _state(file)
     except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-        raise _damaged(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+        raise _damaged(path, reason(error)) from None
     if _checksum(state, dict(_arrays(state))) != given:
         raise _damaged(path, "contents that do not agree with its checksum")
     return state

@@ -12,7 +12,7 @@ from peergrid.models import BuiltModel, Model
 from peergrid.resolve import resolve_options
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
-from peergrid.schedule import ResolvedOptions
+from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import StrategyName
@@ -87,8 +87,9 @@ def requested_of(
     """The options given, and for others those of the model."""
     given = model.run
     named = given.devices if devices is None else devices
+    Options(strategy or "overlap", 1 if depth is None else depth)  # refuses what is none
     return RequestedOptions(
-        named if isinstance(named, Devices) else parse_devices(named),
+        named if isinstance(named, Devices) else parse_devices(str(named)),
         strategy or (None if given.strategy == "auto" else given.strategy),
         depth or (None if given.depth == "auto" else given.depth),
         None if given.exchange == "auto" else given.exchange,

@@ -14,10 +14,12 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
+from peergrid.io.rule import shown
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
 from peergrid.jobs.requested import requested_of
 from peergrid.models import BuiltModel, Model, read
+from peergrid.models.survey import shifts, surveyed
 from peergrid.pauses import advance
 from peergrid.result import named_arrays
 from peergrid.runtime.devices import Devices
@@ -69,7 +71,11 @@ def run_model(
     of the model are issued by Python's `warnings`.
     Raises the errors of `Simulation`, Unstable if a field is not finite, UsageError if a file cannot be written.
     """
-    described = read(model) if isinstance(model, Path | str) else model
+    described = model_of(model)
+    if call is not None and not callable(call):
+        raise UsageError(f"'call' takes a function of the simulation, got {call!r}.")
+    if (many := surveyed(described)) is not None:
+        warnings.warn(f"The model has a survey of {len(shifts(many))} traces; run_survey runs them.", stacklevel=2)
     period = None if checkpoint is None else Period.read(checkpoint)
     if folder is None and (period is not None or resume):
         raise UsageError("Checkpoints are written to the folder of the results; give 'folder' too.")
@@ -88,6 +94,15 @@ def run_model(
                 step_to_end(simulation, built, recorded, _pause_handler(call, simulation))
             simulation.check()
             return _finished(built, simulation, place)
+
+
+def model_of(given: Model | Path | str) -> Model:
+    """A model, or that of a model file."""
+    if isinstance(given, Path | str):
+        return read(given)
+    if not hasattr(type(given), "build"):
+        raise UsageError(f"A model is expected, or the path of a model file, got {shown(repr(given))}.")
+    return given
 
 
 def _pause_handler(call: Callable[[Simulation], object] | None, simulation: Simulation) -> Callable[[int], bool]:

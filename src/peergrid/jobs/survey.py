@@ -14,10 +14,11 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions, requested_of
+from peergrid.jobs.run import model_of
 from peergrid.jobs.share import Share, fastest, groups
 from peergrid.jobs.traces import DAMAGED, FILES, TraceFiles, digest_of
 from peergrid.jobs.workers import share_out
-from peergrid.models import Model, read
+from peergrid.models import Model
 from peergrid.models.survey import FoundBuilt, SurveyedBuilt, SurveyedModel, Trace, shifts, surveyed
 from peergrid.pauses import advance
 from peergrid.runtime.devices import Devices
@@ -116,7 +117,7 @@ def run_survey(
     "__main__":`.
     Raises the errors of `run_model`.
     """
-    described = surveyed(read(model) if isinstance(model, Path | str) else model)
+    described = surveyed(model_of(model))
     if described is None:
         raise UsageError("A model with a table [survey] is expected, got one without; use run_model for a single run.")
     place = Folder(Path(folder))

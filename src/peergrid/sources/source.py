@@ -32,6 +32,9 @@ def source_of(
         return _of_cpus(problem, steps, strategy, gpus)
     if strategy is not None and strategy not in STRATEGIES:
         raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
+    for name, count in (("steps", steps), ("gpus", gpus)):
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise UsageError(f"'{name}' takes a whole number above 0, got {count!r}.")
     from peergrid.sources.cuda import source_of_run
 
     return source_of_run(problem, steps, strategy or "overlap", gpus or (2 if strategy == "peer" else 1))

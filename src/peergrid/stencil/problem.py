@@ -77,6 +77,9 @@ class Stage:
     updates: tuple[Update, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.updates, Iterable):
+            raise UsageError(f"A stage takes a list of updates, got {self.updates!r:.60}; write [update].")
+        object.__setattr__(self, "updates", tuple(self.updates))
         for one, two in combinations(self.updates, 2):
             shared = set(one.targets) & set(two.targets)
             if shared and one.box.overlaps(two.box):

@@ -71,8 +71,8 @@ def _check_extent(model: RadarModel) -> None:
     for length, step, axis in zip(model.grid.size, model.grid.spacings, "xy", strict=True):
         if not length <= MOST * step:
             raise UsageError(
-                f"grid.size along {axis} is expected to be at most {MOST} cells, got {length:g} m in cells of {step:g} "
-                f"m; use a larger grid.spacing."
+                f"grid.size along {axis} is expected to be at most {MOST:,} cells, got {length:g} m in cells of "
+                f"{step:g} m; use a larger grid.spacing."
             )
     for length, step, count, axis in zip(model.grid.size, model.grid.spacings, model.cells, "xy", strict=True):
         if step > length:
