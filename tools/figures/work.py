@@ -97,6 +97,29 @@ def sparse() -> str:
     return "\n".join([text, "", *table(head, rows)])
 
 
+def sparse_two() -> str:
+    """Sparse products on two GPUs, by where the vector lies, beside one of them."""
+    found = load("h100-x2-sparse")
+    alone = {row["columns"]: min(row["seconds"][kind] for kind in ("rows", "slices")) for row in found["one"]}
+    rows = [
+        [
+            row["columns"],
+            row["vector"],
+            f"{2e-9 * found['rows'] * found['width'] / min(row['seconds'].values()):,.0f}",
+            f"{alone[row['columns']] / min(row['seconds'].values()):.2f}",
+        ]
+        for row in found["several"]
+    ]
+    digests = {(row["columns"], digest) for row in found["several"] for digest in row["sha256"]}
+    same = "the same" if len(digests) == len(alone) else "other"
+    against = ", ".join(f"{row['against_cusparse']:.2f} ({row['columns']})" for row in found["one"])
+    text = (
+        f"Rates in 10⁹ operations per second, {found['rows']:,} rows of {found['width']} nonzeros, {found['dtype']} "
+        f"({_on_gpus(found)}); vectors have {same} bits. One GPU is {against} times as fast as cuSPARSE there."
+    )
+    return "\n".join([text, "", *table(["columns", "the vector", "rate", "over one GPU"], rows)])
+
+
 def spins_forecast() -> str:
     """Half steps predicted from the rate of one GPU."""
     found = load("spins_forecast")
