@@ -55,7 +55,7 @@ class Interior1D:
             LEFT=tile.margins[0],
             USEFUL=tile.useful,
         )
-        lists = numbers(Held=map(updates.number, usual_fields(tile.problem)))
+        lists = numbers(Kept=map(updates.number, usual_fields(tile.problem)))
         stages = picked("Stage", (f"InteriorStage{number}" for number in range(len(self._stages))))
         return "\n".join((*self._texts(updates), struct("Interior1D", given, lists, stages)))
 

@@ -98,7 +98,7 @@ def registers(kernel: PassKernel3D) -> float:
     """Registers of a thread."""
     rings = kernel.rings
     results = max(len(node.writes) for node in rings.levels.nodes)
-    return BASE + 4 * kernel.shape.rows_each * (rings.held + 1 + LIVE * results)
+    return BASE + 4 * kernel.shape.rows_each * (rings.kept + 1 + LIVE * results)
 
 
 def _clocks(kernel: PassKernel3D, gpu: GpuModel) -> float:

@@ -161,14 +161,14 @@ template <int PLANES, int SIZE> struct Places {
 };
 
 // A ring: the planes OLDEST to NEWEST, counted from the clock, with LEFT and RIGHT columns, ABOVE and BELOW rows around
-// the tile. START: its first value in shared memory. HELD, HELD_FROM, YOUNGEST: how many planes threads keep of their own
+// the tile. START: its first value in shared memory. KEPT, KEPT_FROM, YOUNGEST: how many planes threads keep of their own
 // cells, from which place on, and the newest of them.
-template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int HELD_FROM_, int HELD_,
+template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int KEPT_FROM_, int KEPT_,
           int YOUNGEST_>
 struct Ring {
   static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
   static constexpr int LEFT = LEFT_, RIGHT = RIGHT_, ABOVE = ABOVE_, BELOW = BELOW_;
-  static constexpr int HELD_FROM = HELD_FROM_, HELD = HELD_, YOUNGEST = YOUNGEST_;
+  static constexpr int KEPT_FROM = KEPT_FROM_, KEPT = KEPT_, YOUNGEST = YOUNGEST_;
   static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
   static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
   typedef Places<PLANES_, SIZE> Slots;

@@ -7,7 +7,7 @@
 // registers planes of its own cells: those older than the planes of a ring or, where OWN, all. Then rings are there for
 // other threads' cells alone, and columns beside a thread's come from its neighbours in the warp.
 //
-// Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), HELD
+// Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), KEPT
 // (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), BARRIER_AT (where a
 // barrier is in shared memory, in values), AROUND (the rows and columns around its own cells that a thread keeps, too),
 // SPLIT (see `Halves`), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
@@ -31,8 +31,8 @@ template <class Plan> struct Stream : Plan::State {
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
   Halves halves;
-  Cells held[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
-  R beside[Shape::HELD > 0 ? Shape::HELD : 1][Shape::ROWS_EACH + 2 * Shape::AROUND][2];  // left and right; where AROUND
+  Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
+  R beside[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND][2];  // left and right; where AROUND
 
   __device__ __forceinline__ Stream(const Arguments& given, const Wraps& edges, const Region& box, R* memory)
       : a(given), wraps(edges), tile(box), shared(memory), step(now(given)),
@@ -46,19 +46,19 @@ template <class Plan> struct Stream : Plan::State {
   __device__ __forceinline__ Stream(const Stream& other, int r) : Stream(other) {
     row += r;
 #pragma unroll
-    for (int k = 0; k < Shape::HELD; ++k) held[k][0] = other.held[k][r];
+    for (int k = 0; k < Shape::KEPT; ++k) kept[k][0] = other.kept[k][r];
   }
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
   template <class F, int PLANE, int Y, int X, int r> __device__ __forceinline__ Cells read() const {
-    constexpr int MORE = Shape::AROUND, K = F::HELD_FROM + F::YOUNGEST - PLANE;
-    constexpr bool KEPT = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::HELD && r + Y >= -MORE && r + Y < Shape::ROWS_EACH + MORE;
-    if constexpr (KEPT && X == 0) {
-      return held[K][r + Y + MORE];
-    } else if constexpr (KEPT && Shape::AROUND && (X == 1 || X == -1)) {
-      return shifted<X>(held[K][r + Y + MORE], beside[K][r + Y + MORE][X > 0]);
-    } else if constexpr (KEPT && Shape::OWN && (X == 1 || X == -1)) {
-      return moved<F, PLANE, X, r + Y>(held[K][r + Y]);
+    constexpr int MORE = Shape::AROUND, K = F::KEPT_FROM + F::YOUNGEST - PLANE;
+    constexpr bool IN_REGISTERS = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::KEPT && r + Y >= -MORE && r + Y < Shape::ROWS_EACH + MORE;
+    if constexpr (IN_REGISTERS && X == 0) {
+      return kept[K][r + Y + MORE];
+    } else if constexpr (IN_REGISTERS && Shape::AROUND && (X == 1 || X == -1)) {
+      return shifted<X>(kept[K][r + Y + MORE], beside[K][r + Y + MORE][X > 0]);
+    } else if constexpr (IN_REGISTERS && Shape::OWN && (X == 1 || X == -1)) {
+      return moved<F, PLANE, X, r + Y>(kept[K][r + Y]);
     } else {
       constexpr int FIRST = (X >= 0 ? X : X - W + 1) / W * W, SHIFT = X - FIRST;
       const R* const from = at<F, PLANE>() + (r + Y) * F::WIDTH + FIRST;
@@ -160,14 +160,14 @@ template <class Plan> struct Stream : Plan::State {
 
   // What threads keep of a plane: of that which leaves a ring's reach or, where OWN, of that which has come.
   template <class F> __device__ __forceinline__ void hold() {
-    if constexpr (F::HELD > 0) {
+    if constexpr (F::KEPT > 0) {
 #pragma unroll
-      for (int k = F::HELD - 1; k > 0; --k)
+      for (int k = F::KEPT - 1; k > 0; --k)
 #pragma unroll
         for (int r = 0; r < Shape::ROWS_EACH + 2 * Shape::AROUND; ++r) {
-          held[F::HELD_FROM + k][r] = held[F::HELD_FROM + k - 1][r];
+          kept[F::KEPT_FROM + k][r] = kept[F::KEPT_FROM + k - 1][r];
           if constexpr (Shape::AROUND > 0)
-            for (int x = 0; x < 2; ++x) beside[F::HELD_FROM + k][r][x] = beside[F::HELD_FROM + k - 1][r][x];
+            for (int x = 0; x < 2; ++x) beside[F::KEPT_FROM + k][r][x] = beside[F::KEPT_FROM + k - 1][r][x];
         }
       if constexpr (!Shape::OWN) take<F, F::OLDEST>();
     }
@@ -178,13 +178,13 @@ template <class Plan> struct Stream : Plan::State {
 #pragma unroll
     for (int r = -UP; r < Shape::ROWS_EACH + DOWN; ++r) {
       const R* const from = at<F, PLANE>() + r * F::WIDTH;
-      held[F::HELD_FROM][r + Shape::AROUND] = *reinterpret_cast<const Cells*>(from);
-      if constexpr (Shape::AROUND > 0 && F::LEFT > 0) beside[F::HELD_FROM][r + Shape::AROUND][0] = from[-1];
-      if constexpr (Shape::AROUND > 0 && F::RIGHT > 0) beside[F::HELD_FROM][r + Shape::AROUND][1] = from[W];
+      kept[F::KEPT_FROM][r + Shape::AROUND] = *reinterpret_cast<const Cells*>(from);
+      if constexpr (Shape::AROUND > 0 && F::LEFT > 0) beside[F::KEPT_FROM][r + Shape::AROUND][0] = from[-1];
+      if constexpr (Shape::AROUND > 0 && F::RIGHT > 0) beside[F::KEPT_FROM][r + Shape::AROUND][1] = from[W];
     }
   }
   template <class F> __device__ __forceinline__ void take_new() {
-    if constexpr (Shape::OWN && F::HELD > 0) take<F, F::NEWEST>();
+    if constexpr (Shape::OWN && F::KEPT > 0) take<F, F::NEWEST>();
   }
   template <class... F> __device__ __forceinline__ void take_all(List<F...>) { (take_new<F>(), ...); }
   template <class... F> __device__ __forceinline__ void hold_all(List<F...>) { (hold<F>(), ...); }
@@ -310,7 +310,7 @@ template <class Plan> struct Stream : Plan::State {
     for (int r = 0; r < Shape::ROWS_EACH; ++r) {
       const Cells& value = made[r][M::N];
       if constexpr (!Same<Ring, void>::value) {
-        if constexpr (Shape::OWN && Ring::HELD > 0) held[Ring::HELD_FROM][r + Shape::AROUND] = value;
+        if constexpr (Shape::OWN && Ring::KEPT > 0) kept[Ring::KEPT_FROM][r + Shape::AROUND] = value;
         if constexpr (Ring::PLANES > 0) {  // where a thread has its own cells, others need those at the border
           const bool border = r < Ring::BELOW || r >= Shape::ROWS_EACH - Ring::ABOVE || Ring::LEFT || Ring::RIGHT;
           if (!Shape::OWN || border) *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = value;
@@ -344,7 +344,7 @@ template <class Plan> struct Stream : Plan::State {
     (keep<N, M>(made), ...);
   }
 
-  template <class... P> __device__ __forceinline__ void turn(List<P...>) { (this->P::next(), ...); }
+  template <class... P> __device__ __forceinline__ void advance(List<P...>) { (this->P::next(), ...); }
 };
 
 // What an update is given: the values around the thread's cells in its row r.
@@ -389,7 +389,7 @@ template <int n, class Plan> __device__ __forceinline__ void stream_planes(Strea
     stream.make_all(typename Plan::Nodes{});
   }
   stream.hold_all(typename Plan::Rings{});
-  stream.turn(typename Plan::Counts{});
+  stream.advance(typename Plan::Counts{});
   ++stream.plane;
   if constexpr (n + 1 < Shape::UNROLL) stream_planes<n + 1>(stream, pacer);
 }

@@ -112,10 +112,10 @@ template <class Plan> struct InteriorTiles {
     for (int x = range.lo[0]; x < range.hi[0]; x += Plan::USEFUL) {
       const int x0 = min(x, range.hi[0] - Plan::USEFUL);
       InteriorTile<Plan> tile{a, source, target, x0, x0 - Plan::LEFT + lane * Plan::CELLS};
-      tile.load(typename Plan::Held{});
+      tile.load(typename Plan::Kept{});
 #pragma unroll 1
       for (int t = 0; t < Plan::STEPS; ++t) tile.stages(step0 + t, UpTo<Plan::STAGES>{});
-      tile.store(typename Plan::Held{});
+      tile.store(typename Plan::Kept{});
     }
   }
 };

@@ -15,8 +15,8 @@ from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
-MOST_HELD = 72  # registers of a thread for planes that it keeps: more leave the update too few
-MOST_HELD_BY_FEW = 96  # the same in blocks of so few threads that each may have all registers that there are:
+MOST_KEPT = 72  # registers of a thread for planes that it keeps: more leave the update too few
+MOST_KEPT_BY_FEW = 96  # the same in blocks of so few threads that each may have all registers that there are:
 FEW_THREADS = 256
 
 
@@ -62,9 +62,9 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     """The first shape that fits."""
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
-        held = rings.held * shape.rows_each * rings.width * problem.itemsize // 4
+        kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
         few = shape.threads(problem.itemsize) <= FEW_THREADS
-        if rings.fits and held <= (MOST_HELD_BY_FEW if few else MOST_HELD) and rings.shared_bytes <= gpu.most_shared:
+        if rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared:
             return shape
     return None
 

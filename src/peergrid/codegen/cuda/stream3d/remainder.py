@@ -59,7 +59,7 @@ def blocks_between(steps: int) -> int:
     but the last.
 
     None is used twice in a pass: the boundary region and the interior are made at the same time, and both compute some
-    of the cells between them. Where these are of the same step both write the same values; where a block held two steps
+    of the cells between them. Where these are of the same step both write the same values; where a block had two steps
     one after the other, one could overwrite what the other still has to read.
     """
     return steps - 1

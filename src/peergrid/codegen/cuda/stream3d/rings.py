@@ -23,8 +23,8 @@ BARRIER_BYTES = 16
 class Ring:
     """The planes `oldest` to `newest` of a version and, of one that is loaded, those on their way.
 
-    left, right: columns beside the tile; above, below: rows; held: planes that threads keep of their own cells, from
-    place `held_from` on, the newest of them `youngest`; start: the first value in shared memory.
+    left, right: columns beside the tile; above, below: rows; kept: planes that threads keep of their own cells, from
+    place `kept_from` on, the newest of them `youngest`; start: the first value in shared memory.
     """
 
     version: Version
@@ -35,8 +35,8 @@ class Ring:
     right: int
     above: int
     below: int
-    held: int
-    held_from: int
+    kept: int
+    kept_from: int
     youngest: int
     start: int
 
@@ -106,15 +106,15 @@ class Rings:
     def rings(self) -> dict[Version, Ring]:
         """The ring of every version that is read, in the order in which versions come to be."""
         found: dict[Version, Ring] = {}
-        start = held_from = 0
+        start = kept_from = 0
         for version in (*self.levels.inputs, *self.levels.versions):
             uses = self._uses_of(version)
             if not uses:
                 continue
-            ring = self._ring(version, uses, start, held_from)
+            ring = self._ring(version, uses, start, kept_from)
             found[version] = ring
             start += ring.values(self.shape, 32 * self.width)
-            held_from += ring.held
+            kept_from += ring.kept
         return found
 
     @property
@@ -134,9 +134,9 @@ class Rings:
         return self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
 
     @property
-    def held(self) -> int:
+    def kept(self) -> int:
         """Planes that a thread keeps of its cells."""
-        return sum(ring.held for ring in self.rings.values())
+        return sum(ring.kept for ring in self.rings.values())
 
     @cached_property
     def early(self) -> int:
@@ -200,7 +200,7 @@ class Rings:
             return use.version.source
         return use.beside
 
-    def _ring(self, version: Version, uses: list[Use], start: int, held_from: int) -> Ring:
+    def _ring(self, version: Version, uses: list[Use], start: int, kept_from: int) -> Ring:
         shape, shared = self.shape, [use for use in uses if self._shared(use)]
         newest = max(use.plane for use in uses) if version.source else self._maker_lead(version)
         all_oldest = min(use.plane for use in uses)
@@ -209,11 +209,11 @@ class Rings:
         if shape.own:
             youngest = newest
             once = version.source and all_oldest == newest and not any(use.beside for use in uses)
-            held = 0 if once else newest - all_oldest + 1
+            kept = 0 if once else newest - all_oldest + 1
             more = not version.source and self.split_barrier  # read by some while others make the next but one
             planes = planes + more if version.source or shared else 0
         else:
-            youngest, held = oldest - 1, max(0, oldest - all_oldest)
+            youngest, kept = oldest - 1, max(0, oldest - all_oldest)
         columns, rows = [use.column for use in shared], [use.row for use in shared]
         return Ring(
             version,
@@ -224,8 +224,8 @@ class Rings:
             -(-max(0, *columns, 0) // self.width) * self.width,
             -min(0, *rows, 0),
             max(0, *rows, 0),
-            held,
-            held_from,
+            kept,
+            kept_from,
             youngest,
             start,
         )

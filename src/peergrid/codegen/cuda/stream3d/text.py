@@ -30,7 +30,7 @@ POLLS = 32  # looks at a counter, of half a microsecond each, before a block goe
 SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
-  static constexpr int AHEAD = {ahead}, HELD = {held}, AROUND = {around}, UNROLL = {unroll}, POLLS = {polls};
+  static constexpr int AHEAD = {ahead}, KEPT = {kept}, AROUND = {around}, UNROLL = {unroll}, POLLS = {polls};
   static constexpr int BARRIER_AT = {barrier};
   static constexpr bool OWN = {own}, SPLIT = {split}, PACED = {paced}, PERIODIC = {periodic};
 }};
@@ -137,7 +137,7 @@ class Text:
             rows_each=shape.rows_each,
             threads=self._threads,
             ahead=shape.ahead,
-            held=self.rings.held,
+            kept=self.rings.kept,
             around=int(self.rings.around),
             polls=POLLS,
             paced=flag(bool(shape.lead) and self._given),
@@ -150,10 +150,10 @@ class Text:
 
     def _declarations(self) -> Iterator[str]:
         """The rings and, for each, the name by which updates read it."""
-        yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes held."
+        yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes kept."
         for version, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
-            text = f"Ring<{', '.join(map(str, (*numbers, ring.held_from, ring.held, ring.youngest)))}>"
+            text = f"Ring<{', '.join(map(str, (*numbers, ring.kept_from, ring.kept, ring.youngest)))}>"
             if version.source:
                 text = f"Loaded<{text}, {self._loaded(ring)}>"
             yield f"typedef {text} {self._ring(version)};"
