@@ -10,9 +10,10 @@ import pytest
 from stream_problems import values
 from test_cpu_kernel import check
 
+from peergrid.codegen.cpu.effort import COSTLY
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
 from peergrid.codegen.cpu.tables import program
-from peergrid.codegen.cpu.work import COSTLY, Tile
+from peergrid.codegen.cpu.work import Tile
 from peergrid.grid import Boundary, Box, Grid
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
 from peergrid.stencil import Problem, stencil

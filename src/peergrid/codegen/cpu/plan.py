@@ -10,11 +10,13 @@ Method: time skewing along one axis (Wonnacott, IPDPS 2000; "wavefront" blocking
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from peergrid.codegen.cpu.effort import is_costly
+from peergrid.codegen.cpu.prefetch import NOTHING, Traffic
 from peergrid.codegen.cpu.rows import RowCode, row_code
 from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
@@ -49,7 +51,8 @@ class Node:
 
     lag: rows behind the front; before, after: where the state fields' values are before and after the stage;
     renamed: the fields whose new values are where another field's old ones are: nothing is written for them;
-    rotated: the fields whose old values are where another field's new ones go, each with that other field.
+    rotated: the fields whose old values are where another field's new ones go, each with that other field;
+    traffic: what its row functions do about memory, in 3D.
     """
 
     step: int
@@ -59,6 +62,7 @@ class Node:
     after: Mapping[str, Storage]
     renamed: frozenset[str] = frozenset()
     rotated: Mapping[str, str] = field(default_factory=dict)
+    traffic: Traffic = NOTHING
 
     @cached_property
     def in_place(self) -> Mapping[str, str]:
@@ -79,8 +83,9 @@ class Node:
 class StreamPlan:
     """The nodes in order, and how many rows each window keeps.
 
-    past_cache: the last values stay in windows, and are copied to the target by stores past the caches; at_once: rows
-    by which the front moves, so that each node works on as many at a time.
+    past_cache: the last values are stored past the caches: in 3D by row functions, in other dimensions they stay in
+    windows from which they are copied; at_once: rows by which the front moves, so that each node works on as many at a
+    time.
     """
 
     steps: int
@@ -129,9 +134,11 @@ class _Planner:
         for step in range(self.steps):
             for number in range(len(self.problem.stages)):
                 self._stage(step, number)
-        at_once = AT_ONCE if self.problem.grid.ndim == 3 else 1
+        in_space = self.problem.grid.ndim == 3
+        at_once = AT_ONCE if in_space else 1
         depths = tuple(window.oldest - window.first + at_once for window in self.windows)
-        return StreamPlan(self.steps, self.past_cache, at_once, tuple(self.nodes), depths)
+        nodes = tuple(_with_traffic(self.problem, self.nodes, self.past_cache) if in_space else self.nodes)
+        return StreamPlan(self.steps, self.past_cache, at_once, nodes, depths)
 
     def _stage(self, step: int, number: int) -> None:
         stage = self.problem.stages[number]
@@ -216,7 +223,8 @@ class _Planner:
         window, from which they are copied: tiles are so narrow there that their borders are most of them.
         """
         later = [s for s in self.problem.stages[stage + 1 :] if name in s.targets]
-        if self.past_cache or step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
+        waiting = self.past_cache and self.problem.grid.ndim < 3
+        if waiting or step < self.steps - 1 or not all(_reads_own_cell(s, name) for s in later):
             return ""
         needed = footprint(self.problem, self.steps).targets[step][stage][name]
         if needed == Growth.none(self.problem.grid.ndim):
@@ -243,16 +251,17 @@ def code_of(
     renamed: frozenset[str] = frozenset(),
     vectors: bool = False,
     rows: int = 1,
+    traffic: Traffic = NOTHING,
 ) -> RowCode:
     """The row function of one update of a stage, but for the fields that are `renamed`.
 
-    in_place: pairs of fields, as `row_code` has them; vectors: see `vector_code`.
+    in_place: pairs of fields, as `row_code` has them; vectors, traffic: see `vector_code`.
     """
     chosen = problem.stages[stage].updates[update]
     written = replace(chosen, assignments=tuple(a for a in chosen.assignments if a.target not in renamed))
     overwritten = {old: new for old, new in in_place if new in written.targets}
     if vectors:
-        return vector_code(problem, written.assignments, overwritten, rows)
+        return vector_code(problem, written.assignments, overwritten, rows, traffic=traffic)
     return row_code(problem, written, overwritten, rows)
 
 
@@ -266,6 +275,43 @@ def source_rows(problem: Problem, plan: StreamPlan) -> dict[str, int]:
                 oldest, newest = found.get(home.name, (node.lag - behind, node.lag - ahead))
                 found[home.name] = max(oldest, node.lag - behind), min(newest, node.lag - ahead)
     return {name: oldest - newest + 1 for name, (oldest, newest) in found.items()}
+
+
+def _with_traffic(problem: Problem, nodes: Sequence[Node], past_cache: bool) -> Iterator[Node]:
+    """The nodes with their traffic: later steps that compute long share in asking for what the first one reads next."""
+    foremost = sorted(_foremost(problem, nodes).items())
+    costly = [any(is_costly(problem, node.stage, name) for name in node.written) for node in nodes]
+    later = [number for number, node in enumerate(nodes) if node.step and costly[number]]
+    for number, node in enumerate(nodes):
+        share = foremost[later.index(number) :: len(later)] if number in later else []
+        early = tuple((name, ahead + node.lag + AT_ONCE) for name, ahead in share)
+        past = {name for name in node.written if past_cache and _last_use(problem, nodes, number, name)}
+        yield replace(node, traffic=Traffic(frozenset(past), early))
+
+
+def _foremost(problem: Problem, nodes: Iterable[Node]) -> dict[str, int]:
+    """For each field that is read from memory: the planes from the front to the foremost that is read."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        for read in (read for update in problem.stages[node.stage].updates for read in update.reads):
+            home = node.before.get(read.field, Storage("coefficient", read.field))
+            if home.kind in ("source", "coefficient") and len(problem.fields[home.name].axes) == 3:
+                found[home.name] = max(found.get(home.name, -node.lag), read.offset[0] - node.lag)
+    return found
+
+
+def _last_use(problem: Problem, nodes: Sequence[Node], number: int, name: str) -> bool:
+    """True if a node writes a field's values to other memory than it reads, and no later one reads most of them."""
+    node = nodes[number]
+    used = (
+        update
+        for later in nodes[number + 1 :]
+        for update in problem.stages[later.stage].updates
+        if 2 * update.box.size > problem.grid.box.size
+        and later.before.get(name) == node.after[name]
+        and (name in update.targets or any(read.field == name for read in update.reads))
+    )
+    return node.after[name].kind == "target" and name not in node.in_place.values() and not any(used)
 
 
 def _spans(problem: Problem, stage: Stage) -> dict[str, tuple[int, int]]:

@@ -57,7 +57,15 @@ class Entries:
     table: str
 
 
-Operand = Write | Read | Param | Now | Sample | Entries
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The value of a field so many planes further, of which the cache line alone is asked for."""
+
+    field: str
+    planes: int
+
+
+Operand = Write | Read | Param | Now | Sample | Entries | Later
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peergrid.codegen.cpu.plan import code_of, stream_plan
-from peergrid.codegen.cpu.rows import Entries, Operand, Sample, Write
+from peergrid.codegen.cpu.rows import Entries, Later, Operand, Sample, Write
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Now, Param, Read
 
@@ -32,6 +32,8 @@ def _name(operand: Operand) -> str:
             return f"{field}.next"
         case Read(field, offset):
             return f"{field}[{', '.join(map(str, offset))}]"
+        case Later(field):
+            return f"{field} later"
         case Param(key):
             return key
         case Entries(table):

@@ -14,7 +14,7 @@ from peergrid.stencil import Growth, Problem, footprint, write_box
 
 SHARE = 0.75  # of the cache; the rest is for rows of the slots, tables and whatever else runs
 SHARE_3D = 0.5  # the same of 3D tiles, of which larger ones lose little by little: planes come from the next level
-SHARE_OF_MANY = 0.75  # the same where many values are in flight: every cache line is asked for ahead (see `fetch`)
+SHARE_OF_MANY = 0.75  # the same where many values are in flight: every cache line is prefetched (see `prefetch`)
 MANY = 48  # values in flight for each cell of a tile's cross-section
 BEYOND = 0.25  # additional time for each time that the share is exceeded
 MOST_BEYOND = 3  # times
@@ -39,13 +39,13 @@ class Weight:
 
 
 def tiled_plan(
-    problem: Problem, cache_bytes: int, box: Box, steps: int, *, rotate: bool = False
+    problem: Problem, cache_bytes: int, box: Box, steps: int, *, rotate: bool = False, second: int | None = None
 ) -> tuple[StreamPlan, tuple[Box, ...]]:
     """The plan of a pass over a box, and tiles for a cache of that size.
 
-    Planes are too large to wait in the cache until they are copied past it: in 3D values go straight to their slot.
+    second: bytes of the second level, where tiles are cut for more.
     """
-    past_cache = box.ndim < 3 and _traffic(problem, box) > LARGE * cache_bytes
+    past_cache = _traffic(problem, box) > LARGE * (second or cache_bytes)
     plan = stream_plan(problem, steps, past_cache, rotate)
     return plan, tiles(problem, plan, box, cache_bytes)
 

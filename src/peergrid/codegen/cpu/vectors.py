@@ -3,7 +3,7 @@
 A pointer for each plane of a field that is read, and no more: neighbours along a line and on the lines beside it are
 reached from there. Several planes are computed at once, and what more than one of them reads is loaded once. The
 function walks over lines and vectors by itself; the end of a line is one masked vector (see `loads`). Memory of planes
-that no plane before has read is prefetched (see `prefetch`).
+that no plane before has read is prefetched, and values that nobody reads soon bypass the caches (see `prefetch`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from peergrid.codegen.cpu.entries import entry_functions, looked_up
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
 from peergrid.codegen.cpu.native import HEAD, shifts_vectors
-from peergrid.codegen.cpu.prefetch import prefetches
-from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, RowWriter, Sample, Write, slopes
+from peergrid.codegen.cpu.prefetch import NOTHING, Traffic, early_prefetches, prefetches
+from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, RowWriter, Sample, Write, slopes
+from peergrid.codegen.cpu.stores import PAST, on_lines
+from peergrid.codegen.cpu.stores import masked as masked_stores
+from peergrid.codegen.cpu.stores import whole as whole_stores
 from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where
 from peergrid.stencil.pairs import FORMATS
@@ -215,11 +218,13 @@ def vector_code(
     in_place: Mapping[str, str],
     rows: int,
     wide: bool | None = None,
+    traffic: Traffic = NOTHING,
 ) -> RowCode:
     """The row function of an update's assignments on so many planes at once.
 
     in_place: fields whose old values lie where new values are written, each with the field that is written there;
-    wide: an instruction shifts neighbours along a line together, or permutes them (None: as this processor does).
+    wide: an instruction shifts neighbours along a line together, or permutes them (None: as this processor does);
+    traffic: early prefetches, and stores that bypass the caches.
     """
     wide = shifts_vectors() if wide is None else wide
     writer = _Writer(problem, in_place, permuting=wide)
@@ -229,7 +234,12 @@ def vector_code(
     for writer.ahead in range(rows):
         values += [writer.value(a.value, a.target) for a in assignments]
     shifted = reaches(writer.lanes, writer.code) if wide else {}
-    text = _function(writer, list(zip(stores, values, strict=True)), _fetched(writer, rows), shifted)
+    early = [Later(name, planes + ahead) for name, planes in traffic.early for ahead in range(rows)]
+    for later in early:
+        writer.pointer(later, targets[0][1])
+    fetched = _fetched(writer, rows)
+    past = [number for number, operand in enumerate(writer.operands) if _is_new(operand, traffic.past)]
+    text = _function(writer, list(zip(stores, values, strict=True)), fetched, shifted, past)
     return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
 
 
@@ -255,10 +265,18 @@ def _fetched(writer: _Writer, rows: int) -> list[int]:
     return [number for found in planes.values() for _, number in sorted(found)[-rows:]]
 
 
-def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int], shifted: Mapping[str, Reach]) -> str:
+def _function(
+    writer: _Writer,
+    stores: list[tuple[int, str]],
+    fetched: list[int],
+    shifted: Mapping[str, Reach],
+    past: Sequence[int],
+) -> str:
     """The text of a module with the function `rows`, which the driver calls."""
     lanes, numbers = writer.lanes, range(len(writer.operands))
-    prefetched = [(number, isinstance(writer.operands[number], Write)) for number in fetched]
+    prefetched = [(number, isinstance(writer.operands[number], Write)) for number in fetched if number not in past]
+    early = [number for number, operand in enumerate(writer.operands) if isinstance(operand, Later)]
+    stored, back = whole_stores(lanes, stores, past, prefetches([(number, True) for number in past]))
     cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return "\n".join(
         [
@@ -277,6 +295,7 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             f"<{lanes.count} x i32> zeroinitializer",
             f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
             *(f"  {line}" for line in ends(lanes, shifted)),
+            *(f"  {line}" for line in on_lines(past)),
             "  %none = icmp sle i64 %ny, 0",
             "  br i1 %none, label %end, label %line",
             "line:",
@@ -288,20 +307,20 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             "enter:",
             "  br label %vectors",
             "vectors:",
-            "  %x = phi i64 [ 0, %enter ], [ %x.next, %vectors ]",
+            f"  %x = phi i64 [ 0, %enter ], [ %x.next, %{back} ]",
             f"  %x.next = add i64 %x, {VECTOR}",
             "  %first = icmp eq i64 %x, 0",
             "  %more = icmp ult i64 %x.next, %whole",
-            *prefetches(prefetched),
+            *(f"  {line}" for line in (*prefetches(prefetched), *early_prefetches(early))),
             *(f"  {line}" for line in whole(lanes, writer.code, shifted)),
-            *_stored(lanes, stores),
+            *(f"  {line}" for line in stored),
             "  br i1 %more, label %vectors, label %rest",
             "rest:",
             "  %all = icmp eq i64 %cells, 0",
             "  br i1 %all, label %next, label %last",
             "last:",
             *(f"  {_renamed(line)}" for line in masked(lanes, writer.code)),
-            *_stored_masked(lanes, stores),
+            *(f"  {line}" for line in masked_stores(lanes, [(i, _renamed(value)) for i, value in stores])),
             "  br label %next",
             "next:",
             *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
@@ -313,9 +332,15 @@ def _function(writer: _Writer, stores: list[tuple[int, str]], fetched: list[int]
             "}",
             "",
             'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+            *([PAST] if past else []),
             "",
         ]
     )
+
+
+def _is_new(operand: Operand, fields: frozenset[str]) -> bool:
+    """True for the new value of one of some fields."""
+    return isinstance(operand, Write) and operand.field in fields
 
 
 def _in_planes(writer: _Writer, operand: Operand) -> bool:
@@ -346,27 +371,6 @@ def _operand(number: int) -> list[str]:
         f"  %b{number} = load ptr, ptr %p{number}",
         f"  %d{number} = getelementptr i64, ptr %s, i64 {number}",
         f"  %s{number} = load i64, ptr %d{number}",
-    ]
-
-
-def _stored(lanes: Lanes, stores: list[tuple[int, str]]) -> list[str]:
-    """A whole vector's new values. All are stored in the end, so that loads need not wait for stores."""
-    return [
-        *(f"  %o{n} = getelementptr i8, ptr %l{i}, i64 %x" for n, (i, _) in enumerate(stores)),
-        *(f"  store {lanes.vector} {value}, ptr %o{n}, align {lanes.size}" for n, (_, value) in enumerate(stores)),
-    ]
-
-
-def _stored_masked(lanes: Lanes, stores: list[tuple[int, str]]) -> list[str]:
-    """The new values of the cells after the last whole vector."""
-    call = f"call void @llvm.masked.store.{lanes.suffix}.p0"
-    return [
-        line
-        for number, (operand, value) in enumerate(stores)
-        for line in (
-            f"  %q{number} = getelementptr i8, ptr %l{operand}, i64 %whole",
-            f"  {call}({lanes.vector} {_renamed(value)}, ptr %q{number}, i32 {lanes.size}, {lanes.mask} %mask)",
-        )
     ]
 
 

@@ -10,20 +10,19 @@ from itertools import chain, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cpu.effort import is_costly
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Entries, Operand, RowCode, Sample, Write, copy_code, past_cache_code
+from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, Sample, Write, copy_code, past_cache_code
 from peergrid.codegen.cpu.vectors import copy_vectors, fill_vectors
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
 from peergrid.stencil import Growth, Problem, Update, footprint, write_box
-from peergrid.stencil.expr import Param, Read, ordered
+from peergrid.stencil.expr import Param, Read
 from peergrid.stencil.lagged import kept_value
-from peergrid.stencil.remember import remembered
 
 Active = frozenset[str]
 Numbers = NDArray[np.int64]
-COSTLY = 24  # operations for a value from which on it is taken from the tile before: fewer are made anew sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,7 @@ class Tile:
             growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
             region = self._grown(name, growth, box)
             lines = region.with_axis(1, region.lo[1], min(region.hi[1], box.lo[1] + growth.above[1]))
-            costly = _operations(self.problem, node.stage, name) >= COSTLY
-            if costly and node.after[name].kind == "window" and not lines.empty:
+            if is_costly(self.problem, node.stage, name) and node.after[name].kind == "window" and not lines.empty:
                 found[name] = lines
         return found
 
@@ -151,7 +149,9 @@ class Tile:
 
                 def form(rows: int, first: Box, vectors: bool = vectors) -> Form:
                     in_place = tuple(sorted(node.in_place.items()))
-                    code = code_of(self.problem, node.stage, number, in_place, node.renamed, vectors, rows)
+                    code = code_of(
+                        self.problem, node.stage, number, in_place, node.renamed, vectors, rows, node.traffic
+                    )
                     accesses = (self._access(node, code, i, first, active) for i in range(len(code.operands)))
                     return Form(code, tuple(accesses))
 
@@ -208,6 +208,9 @@ class Tile:
             case Read(name, offset):
                 home = node.before.get(name, Storage("coefficient", name))
                 return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
+            case Later(name, planes):
+                home = Storage("source" if name in self.problem.state else "coefficient", name)
+                return self._at(home, box, _ahead(box, planes))
             case Param(key):
                 return Placement(Storage("parameter", key))
             case Entries(table):
@@ -292,13 +295,6 @@ class Tile:
         """The last stage that writes a field; of a coefficient, the last stage."""
         stages = self.problem.stages
         return max((s for s, stage in enumerate(stages) if name in stage.targets), default=len(stages) - 1)
-
-
-@remembered()
-def _operations(problem: Problem, stage: int, name: str) -> int:
-    """The most operations that an update of a stage makes for a value of a field."""
-    values = [a.value for update in problem.stages[stage].updates for a in update.assignments if a.target == name]
-    return max((sum(bool(part.operands) for part in ordered((value,))) for value in values), default=0)
 
 
 def border(node: Node, name: str) -> Storage:

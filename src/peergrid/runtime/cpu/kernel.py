@@ -46,7 +46,7 @@ def compile_kernel(
     `rotating_fields`); left: fields whose values need not be stored by a pass.
     """
     usable = tile_cache if problem.grid.ndim == 3 else second_level
-    planner = partial(tiled_plan, problem, cache_bytes or usable(), rotate=rotate)
+    planner = partial(tiled_plan, problem, cache_bytes or usable(), rotate=rotate, second=cache_bytes or second_level())
     return CpuKernel(problem, cache, planner, left)
 
 
