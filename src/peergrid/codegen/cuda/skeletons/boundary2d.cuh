@@ -1,10 +1,10 @@
-// Several time steps of a 2D problem in one pass over memory: tiles in which cells are told which updates apply to them.
+// Several time steps of a 2D problem in one pass over memory: tiles in which each cell is tested for its updates.
 //
 // They serve what `stream2d.cuh` does not: the grid's edges, confined updates, sources, receivers. A thread block
 // streams down the rows of a tile; warp t makes step t, the last warp loads rows, AHEAD of the others. Rows wait in
 // rings in shared memory, of every field and step one (see `Ring`), those of coefficients in one for all steps; a stage
-// makes the row that lies LAG rows behind, a step LAG rows behind the step before. Between rows the block meets at a
-// barrier.
+// makes the row that lies LAG rows behind, a step LAG rows behind the step before. Between rows there is a barrier of
+// the block.
 //
 // A plan says, for one problem and shape, what is in capitals here, and of each stage:
 //   ROWS_READ  the rows that it reads: field, offset, ring (-1: what lies in memory is read there);
@@ -172,7 +172,7 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
     else
       return row_of<RING>(OFFSET == 0 ? y : mirrored<0>(y + OFFSET));
   }
-  // Whether the tile's columns reach those of an update, told once for a whole row.
+  // Whether the tile's columns reach those of an update, tested once for a whole row.
   template <class Stage, int UPDATE> __device__ __forceinline__ bool near() const {
     constexpr UpdateBox box = Stage::BOXES[UPDATE];
     if constexpr (GRID_WRAPS[1] || box.shape[1] * 2 > GRID_SHAPE[1])

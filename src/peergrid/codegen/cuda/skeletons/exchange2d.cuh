@@ -40,7 +40,7 @@ __device__ __noinline__ void note_tile(const Exchange& e, Noted2D what, int side
   place[6] = (long long)tile.hi[0] << 32 | (unsigned)tile.hi[1];
   place[0] = what;
 }
-// The passes of a neighbour that its counter tells of, of those that a pass waits for.
+// The passes of a neighbour that its counter has counted, of those that a pass waits for.
 __device__ __forceinline__ long long passes_seen(const Side& side, long long passed) {
   const long long odd = (passed + 1) & 1, complete = acquire_system(side.local + odd) / side.expected;
   return complete ? 2 * complete - 1 + odd : 0;

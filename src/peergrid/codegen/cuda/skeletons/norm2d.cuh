@@ -1,11 +1,11 @@
 // The norm of each step's change, summed up by the tiles of `stream2d.cuh`.
 //
 // Squares of four neighbours along the row are added one after another, row by row, in blocks of NORM_ROWS rows and 8
-// columns. The turns of the loop at which blocks end are known when the kernel is compiled.
+// columns. The iterations of the loop in which blocks end are known when the kernel is compiled.
 
 template <class Plan> struct BlockSums {
   static constexpr int ROWS = 24, COLUMNS = Plan::COLUMNS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
-  static constexpr int TURNS = ROWS / PERIOD, SUMS = COLUMNS / 4, BLOCKS = COLUMNS < 8 ? 1 : COLUMNS / 8;
+  static constexpr int ITERATIONS = ROWS / PERIOD, SUMS = COLUMNS / 4, BLOCKS = COLUMNS < 8 ? 1 : COLUMNS / 8;
   static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM], STAGE = Plan::STAGE_OF[RESULT];
   const Norms& norms;
   R of[Plan::STEPS][SUMS];
@@ -29,16 +29,16 @@ template <class Plan> struct BlockSums {
   __device__ __forceinline__ static void add_square(R& sum, const R change) { sum = fma(change, change, sum); }
 
   // The sums of the blocks whose last row this was to memory.
-  template <int TURN, int PHASE, class Tile> __device__ __forceinline__ void end(Tile& tile) {
-    if constexpr (TURN >= 0) end_steps<TURN, PHASE>(tile, UpTo<Plan::STEPS>{});
+  template <int ITERATION, int PHASE, class Tile> __device__ __forceinline__ void end(Tile& tile) {
+    if constexpr (ITERATION >= 0) end_steps<ITERATION, PHASE>(tile, UpTo<Plan::STEPS>{});
   }
-  template <int TURN, int PHASE, class Tile, int... STEP>
+  template <int ITERATION, int PHASE, class Tile, int... STEP>
   __device__ __forceinline__ void end_steps(Tile& tile, Numbers<STEP...>) {
-    (end_step<TURN, PHASE, STEP>(tile, UpTo<BLOCKS>{}, UpTo<SUMS>{}), ...);
+    (end_step<ITERATION, PHASE, STEP>(tile, UpTo<BLOCKS>{}, UpTo<SUMS>{}), ...);
   }
-  template <int TURN, int PHASE, int STEP, class Tile, int... BLOCK, int... SUM>
+  template <int ITERATION, int PHASE, int STEP, class Tile, int... BLOCK, int... SUM>
   __device__ __forceinline__ void end_step(const Tile& tile, Numbers<BLOCK...>, Numbers<SUM...>) {
-    if constexpr (ending(STEP) == TURN * PERIOD + PHASE) {
+    if constexpr (ending(STEP) == ITERATION * PERIOD + PHASE) {
       const int y = tile.r + PHASE - Plan::LAG[STEP][STAGE];
       const R sums[] = {sum_of<STEP, BLOCK>()...};
       (put<STEP>(tile, y, tile.x + 8 * BLOCK, sums[BLOCK]), ...);
@@ -57,12 +57,12 @@ template <class Plan> struct BlockSums {
       norms.partial[STEP * norms.plane + (y / ROWS) * norms.pitch + column / 8] = sum;
   }
 
-  // The row of a block at which a step's sums end, counted from a tile's first row; the first and last turn with one.
+  // The row of a block at which a step's sums end, counted from a tile's first row; the first and last iteration with one.
   __device__ static constexpr int ending(int step) {
     return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] - 1) % ROWS;
   }
   __device__ static constexpr int first() {
-    int found = TURNS;
+    int found = ITERATIONS;
     for (int step = 0; step < Plan::STEPS; ++step)
       if (ending(step) / PERIOD < found) found = ending(step) / PERIOD;
     return found;
@@ -75,14 +75,14 @@ template <class Plan> struct BlockSums {
   }
 };
 
-// The turns at which blocks end; whether the tile ended with one of them.
-template <int TURN, class Tile> __device__ __forceinline__ bool ending_turn(Tile& tile, const int end) {
-  tile.template turns<TURN>(UpTo<Tile::PERIOD>{});
+// The iterations in which blocks end; whether the tile ended with one of them.
+template <int ITERATION, class Tile> __device__ __forceinline__ bool ending_iteration(Tile& tile, const int end) {
+  tile.template iteration<ITERATION>(UpTo<Tile::PERIOD>{});
   return (tile.r += Tile::PERIOD) >= end;
 }
-template <int FIRST, class Tile, int... TURN>
-__device__ __forceinline__ bool ending_turns(Tile& tile, const int end, Numbers<TURN...>) {
-  return (ending_turn<FIRST + TURN>(tile, end) || ...);
+template <int FIRST, class Tile, int... ITERATION>
+__device__ __forceinline__ bool ending_iterations(Tile& tile, const int end, Numbers<ITERATION...>) {
+  return (ending_iteration<FIRST + ITERATION>(tile, end) || ...);
 }
 
 template <class Plan>
@@ -93,8 +93,8 @@ __device__ __forceinline__ void advance_interior(const Arguments& a, const Regio
   Stream2D<Plan, Interior<Plan>, Sums> tile(a, region, source, target, step0, shared, Sums{norms, {}});
   const int end = tile.y1 + Plan::LAST_LAG;
   tile.fill(UpTo<Plan::AHEAD>{});
-  for (int left = first;; left = first + Sums::TURNS - 1 - last) {
-    for (; left && tile.r < end; --left, tile.r += Sums::PERIOD) tile.template turns<-1>(UpTo<Sums::PERIOD>{});
-    if (tile.r >= end || ending_turns<first>(tile, end, UpTo<last - first + 1>{})) break;
+  for (int left = first;; left = first + Sums::ITERATIONS - 1 - last) {
+    for (; left && tile.r < end; --left, tile.r += Sums::PERIOD) tile.template iteration<-1>(UpTo<Sums::PERIOD>{});
+    if (tile.r >= end || ending_iterations<first>(tile, end, UpTo<last - first + 1>{})) break;
   }
 }

@@ -2,7 +2,7 @@
 //
 // A block takes *units*: a boundary tile for the whole block (`block2d.cuh`), or an interior tile for each of its warps
 // (`stream2d.cuh`), those of the boundary region first; on the smallest grids all tiles are boundary tiles. Between
-// passes the blocks of a device meet at a counter in its memory; devices keep step through the counters of
+// passes the blocks of a device use a barrier in its memory; devices keep step through the counters of
 // `exchange2d.cuh` alone, each with its neighbours only, so that the way across hides behind the barrier at home.
 //
 // `Arguments.source` and `target` are the slots of the first pass. The kernel has to be launched with all its blocks
@@ -10,12 +10,12 @@
 //
 // What makes a pass see the one before, and not be overwritten by the one after:
 //
-// - At home: all threads of a block store, meet at the block's barrier, then one thread arrives (release, GPU). One lane
+// - At home: all threads of a block store, reach the block's barrier, then one thread arrives (release, GPU). One lane
 //   sees that all arrived (acquire, GPU or wider, which also empties the multiprocessor's first-level cache), then the
 //   block's barrier: what follows reads what others stored. A block arrives after its last read of the pass, so the
 //   slot that was read may be written. Fields that a kernel writes are never read by way of the read-only path.
 // - All loads and stores are of the generic proxy (`cp.async` included; bulk copies would need a proxy fence).
-// - Across: threads store into the neighbour's memory, meet, then one thread signals (release, system: what it saw of
+// - Across: threads store into the neighbour's memory, reach the barrier, then one thread signals (release, system: what it saw of
 //   the others at the barrier goes before it). See `exchange2d.cuh` for why the counters are pairs.
 // - Shared memory goes from a tile to the next: a boundary tile ends with a barrier, an interior tile's lanes touch
 //   their own places only, and a pass ends with a barrier.

@@ -8,7 +8,7 @@
 // `Cell` gives the expression: `READS` values that it reads, `DX` of them along the row, on which row each of them lies
 // (`rows`), and `value`.
 
-constexpr int LEAF = 1024, GROUP = 64, LANE_CELLS = 4, WARP_CELLS = 32 * LANE_CELLS, TURNS = LEAF / WARP_CELLS;
+constexpr int LEAF = 1024, GROUP = 64, LANE_CELLS = 4, WARP_CELLS = 32 * LANE_CELLS, LOADS = LEAF / WARP_CELLS;
 constexpr int REDUCE_WARPS = 8;
 
 // Where results go. A record holds the results of all groups of which the device has a part, then those of the leaves
@@ -66,14 +66,14 @@ __device__ __forceinline__ void read_four(const R* const (&rows)[Cell::READS], i
   }
 }
 
-// Those of the cells begin <= x < end that belong to some turns of a lane, one by one.
+// Those of the cells begin <= x < end that belong to some loads of a lane, one by one.
 template <class Cell>
 __device__ __forceinline__ void some_cells(const Arguments& a, const R* const (&rows)[Cell::READS], int first, int begin,
-                                           int end, int turn, int last, double (&found)[LANE_CELLS]) {
+                                           int end, int load, int last, double (&found)[LANE_CELLS]) {
   constexpr int KIND = Cell::KIND;
 #pragma unroll 1
-  for (; turn < last && first + turn * WARP_CELLS < end; ++turn) {
-    const int x = first + turn * WARP_CELLS + (int)(threadIdx.x % 32) * LANE_CELLS;
+  for (; load < last && first + load * WARP_CELLS < end; ++load) {
+    const int x = first + load * WARP_CELLS + (int)(threadIdx.x % 32) * LANE_CELLS;
 #pragma unroll
     for (int k = 0; k < LANE_CELLS; ++k) {
       if (x + k < begin || x + k >= end) continue;
@@ -93,14 +93,14 @@ __device__ __forceinline__ double leaf(const Arguments& a, const R* const (&rows
   double found[LANE_CELLS];
 #pragma unroll
   for (int k = 0; k < LANE_CELLS; ++k) found[k] = neutral<KIND>();
-  // The turns of which all cells count and read inside the grid, between those of which some do.
+  // The loads of which all cells count and read inside the grid, between those of which some do.
   const int from = max(begin, Cell::LEFT), to = min(end, Cell::COLUMNS - Cell::RIGHT);
   const int whole = (from - first + WARP_CELLS - 1) / WARP_CELLS, rest = max(whole, (to - first) / WARP_CELLS);
-  some_cells<Cell>(a, rows, first, begin, end, 0, min(whole, TURNS), found);
+  some_cells<Cell>(a, rows, first, begin, end, 0, min(whole, LOADS), found);
 #pragma unroll (Cell::UNROLL)
-  for (int turn = whole; turn < rest; ++turn) {
+  for (int load = whole; load < rest; ++load) {
     Four v[Cell::READS];
-    read_four<Cell>(rows, first + turn * WARP_CELLS + lane * LANE_CELLS, v);
+    read_four<Cell>(rows, first + load * WARP_CELLS + lane * LANE_CELLS, v);
 #pragma unroll
     for (int k = 0; k < LANE_CELLS; ++k) {
       R one[Cell::READS];
@@ -109,7 +109,7 @@ __device__ __forceinline__ double leaf(const Arguments& a, const R* const (&rows
       found[k] = combine<KIND>(found[k], term<KIND>(Cell::value(a, one)));
     }
   }
-  some_cells<Cell>(a, rows, first, begin, end, rest, TURNS, found);
+  some_cells<Cell>(a, rows, first, begin, end, rest, LOADS, found);
   double result = combine<KIND>(combine<KIND>(found[0], found[1]), combine<KIND>(found[2], found[3]));
 #pragma unroll
   for (int half = 16; half; half /= 2) result = combine<KIND>(result, __shfl_down_sync(0xffffffffu, result, half));

@@ -7,7 +7,7 @@
 // of a strip are lost to the steps.
 //
 // Registers serve arrays whose every index is a constant, so no row moves: of KEPT rows that follow each other each has
-// a slot, and the phase of a row in a turn of the loop is a template parameter. (With ROTATES false rows do move from
+// a slot, and the phase of a row in an iteration of the loop is a template parameter. (With ROTATES false rows do move from
 // slot to slot: fewer registers, more instructions.)
 //
 // A plan says, for one problem and shape, what is in capitals here, and of each stage:
@@ -125,13 +125,13 @@ template <class Plan> struct Interior {
 // Without norms; with them: `BlockSums`.
 struct NoSums {
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile&) {}
-  template <int TURN, int PHASE, class Tile> __device__ __forceinline__ void end(Tile&) {}
+  template <int ITERATION, int PHASE, class Tile> __device__ __forceinline__ void end(Tile&) {}
 };
 
 template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct Stream2D {
   static constexpr int COLUMNS = Plan::COLUMNS, STAGES = Plan::STAGES, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
   static constexpr int PACK = Interior<Plan>::PACK, PARTS = COLUMNS / PACK;
-  static constexpr int PACK_BYTES = PACK * sizeof(R), HELD = Plan::STEPS * Plan::RESULTS * Plan::KEPT;
+  static constexpr int PACK_BYTES = PACK * sizeof(R), KEPT_ROWS = Plan::STEPS * Plan::RESULTS * Plan::KEPT;
   static constexpr unsigned ROW_BYTES = 32 * COLUMNS * sizeof(R), PART_BYTES = 32 * PACK * sizeof(R);
   using N = Nodes<Plan>;
   using Loaded = typename Plan::Loaded;
@@ -147,9 +147,9 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
   const R* in[Plan::FIELDS];
   R* out[Plan::FIELDS];
   unsigned loading[Plan::RINGS], newest[Plan::RINGS];
-  int r;                                           // the newest row at the begin of a turn
-  Row<Plan> rows[HELD];                            // what nodes wrote
-  Row<Plan> loads[Plan::FIELDS][Plan::MOST_ROWS];  // rows that came from the rings in this turn, by age
+  int r;                                           // the newest row at the begin of an iteration
+  Row<Plan> rows[KEPT_ROWS];                            // what nodes wrote
+  Row<Plan> loads[Plan::FIELDS][Plan::MOST_ROWS];  // rows that came from the rings in this iteration, by age
 
   __device__ __forceinline__ Stream2D(const Arguments& arguments, const Region& tile, int from, int to, long long step,
                                       unsigned char* shared, const Sums& zero = {})
@@ -290,25 +290,25 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
     if constexpr (K % Plan::KEPT) rows[K] = rows[K - 1];
   }
   template <int... K> __device__ __forceinline__ void all_grow_older(Numbers<K...>) {
-    (grow_older<HELD - 1 - K>(), ...);
+    (grow_older<KEPT_ROWS - 1 - K>(), ...);
   }
-  template <int TURN, int PHASE, int... NODE, int... STORED>
-  __device__ __forceinline__ void turn(Numbers<NODE...>, Numbers<STORED...>) {
+  template <int ITERATION, int PHASE, int... NODE, int... STORED>
+  __device__ __forceinline__ void next_row(Numbers<NODE...>, Numbers<STORED...>) {
     fetch(r + (PHASE + Plan::AHEAD) < last, r + (PHASE + Plan::AHEAD), Loaded{});
     pg_await<Plan::AHEAD>();
     (node<PHASE, NODE>(), ...);
-    sums.template end<TURN, PHASE>(*this);
+    sums.template end<ITERATION, PHASE>(*this);
     (store<STORED, PHASE>(), ...);
     advance(newest, UpTo<Plan::RINGS>{});
-    if constexpr (!Plan::ROTATES) all_grow_older(UpTo<HELD>{});
+    if constexpr (!Plan::ROTATES) all_grow_older(UpTo<KEPT_ROWS>{});
   }
-  // TURN: its number in a block of rows whose ends are known in advance, if it is one (see `BlockSums`).
-  template <int TURN, int... PHASE> __device__ __forceinline__ void turns(Numbers<PHASE...>) {
-    (turn<TURN, PHASE>(UpTo<N::COUNT>{}, Stored{}), ...);
+  // ITERATION: its number in a block of rows whose ends are known in advance, if it is one (see `BlockSums`).
+  template <int ITERATION, int... PHASE> __device__ __forceinline__ void iteration(Numbers<PHASE...>) {
+    (next_row<ITERATION, PHASE>(UpTo<N::COUNT>{}, Stored{}), ...);
   }
   __device__ __forceinline__ void run() {
     fill(UpTo<Plan::AHEAD>{});
-    for (; r < y1 + Plan::LAST_LAG; r += PERIOD) turns<-1>(UpTo<PERIOD>{});
+    for (; r < y1 + Plan::LAST_LAG; r += PERIOD) iteration<-1>(UpTo<PERIOD>{});
   }
 };
 

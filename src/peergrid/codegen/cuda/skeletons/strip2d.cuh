@@ -1,5 +1,5 @@
 // Strips along a grid's sides, such as absorbing layers, for `stream2d.cuh`: a stage has several updates, and the
-// distance from the side, along AXIS, tells which of them applies to a cell; where none does, a cell keeps its value.
+// distance from the side, along AXIS, selects the one that applies to a cell; where none does, a cell keeps its value.
 // Rows of a strip along axis 0 branch together; columns of a strip along axis 1 select.
 //
 // A plan says, of each stage: CHOICES, its updates; BOUNDS[CHOICES], from where to where each applies along AXIS;

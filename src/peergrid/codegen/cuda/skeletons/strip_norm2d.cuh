@@ -33,7 +33,7 @@ template <class Plan> struct StripSums {
     if constexpr (LANE > 0) change = __shfl_down_sync(0xffffffffu, change, LANE);
     sum = fma(change, change, sum);
   }
-  template <int TURN, int PHASE, class Tile> __device__ __forceinline__ void end(const Tile& tile) {
+  template <int ITERATION, int PHASE, class Tile> __device__ __forceinline__ void end(const Tile& tile) {
     end_steps(tile, UpTo<Plan::STEPS>{});
     band = band == ROWS - 1 ? 0 : band + 1;
   }
