@@ -11,8 +11,9 @@ from typing import get_args
 import pytest
 from stream_problems import PLANE, Maker, cube, line, plain, surge, values, yee
 
+from peergrid.codegen.cpu import plan as plan_module
 from peergrid.codegen.cpu.plan import stream_plan
-from peergrid.codegen.cpu.rows import Later
+from peergrid.codegen.cpu.rows import Later, RowCode, row_code
 from peergrid.codegen.cpu.tiles import LARGE, tiled_plan, tiles, weigh
 from peergrid.codegen.cpu.work import Form, Piece, Placement, Tile
 from peergrid.codegen.regions import mirror_cuts, mirrored
@@ -21,7 +22,7 @@ from peergrid.grid.partition import Partition
 from peergrid.models.wave import Medium, Propagator
 from peergrid.runtime.cpu.caches import second_level, tile_cache, update_rate
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem, stencil
+from peergrid.stencil import Problem, Stage, Update, stencil
 
 FIXED = ("fixed", "fixed")
 
@@ -221,3 +222,28 @@ def test_some_pieces_have_forms_of_several_rows() -> None:
     problem = cube((9, 10, 11), FIXED + FIXED[:1], "float32")
     tile = Tile(problem, stream_plan(problem, 1), problem.grid.box, ())
     assert any(piece.several for node in tile.plan.nodes for piece in tile.pieces(node))
+
+
+@stencil
+def carried(u, v):
+    v.next[0, 0] = u[0, 0] + v[0, 0]
+    u.next[0, 0] = v[0, 0]
+
+
+def test_many_updates_have_one_row_function_each_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of small updates are planned in seconds: none is generated again for each step."""
+    grid, made = Grid((40, 20)), list[object]()
+    fields = [(grid.field(f"u{k}"), grid.field(f"v{k}")) for k in range(300)]
+    updates = [carried(u, v).within(Box.cell((k // 20, k % 20))) for k, (u, v) in enumerate(fields)]
+    problem = Problem.of(Stage(updates))
+
+    def counted(problem: Problem, update: Update, *rest: object) -> RowCode:
+        made.append(update)
+        return row_code(problem, update, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(plan_module, "row_code", counted)
+    tile = Tile(problem, stream_plan(problem, 4), problem.grid.box, ())
+    pieces = [piece for node in tile.plan.nodes for piece in tile.pieces(node)]
+    assert len(pieces) > 4 * len(updates)
+    assert len(made) <= 3 * len(updates), "in the first, the last and other steps"
+    assert problem.stages[0].readers["u7"] == (problem.stages[0].updates[7],)

@@ -93,6 +93,15 @@ class Stage:
         """The fields the stage writes, each once, in order of first appearance."""
         return tuple(dict.fromkeys(t for update in self.updates for t in update.targets))
 
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Update, ...]]:
+        """Of each field that the stage reads the updates that read it, in order."""
+        found: dict[str, list[Update]] = {}
+        for update in self.updates:
+            for name in {read.field for read in update.reads}:
+                found.setdefault(name, []).append(update)
+        return {name: tuple(updates) for name, updates in found.items()}
+
     def writers(self, target: str) -> tuple[tuple[Update, Assignment], ...]:
         """The updates that write `target`, each with its assignment."""
         return tuple((u, a) for u in self.updates for a in u.assignments if a.target == target)

@@ -69,6 +69,17 @@ class Node:
         """The fields whose old values are overwritten, each with the field of the new ones: most often itself."""
         return {name: name for name, home in self.after.items() if home == self.before[name]} | dict(self.rotated)
 
+    def overwritten(self, targets: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The pairs of `in_place` whose new values are those of some fields."""
+        return tuple(sorted(pair for name in targets for pair in self._pairs.get(name, ())))
+
+    @cached_property
+    def _pairs(self) -> Mapping[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for old, new in self.in_place.items():
+            found.setdefault(new, []).append((old, new))
+        return found
+
     @cached_property
     def written(self) -> frozenset[str]:
         """The fields that the stage writes to memory."""
@@ -242,7 +253,7 @@ def stream_plan(problem: Problem, steps: int, past_cache: bool = False, rotate: 
     return _Planner(problem, steps, past_cache, rotating).plan()
 
 
-@remembered(256)
+@remembered(4096)
 def code_of(
     problem: Problem,
     stage: int,
@@ -316,12 +327,12 @@ def _last_use(problem: Problem, nodes: Sequence[Node], number: int, name: str) -
 
 def _spans(problem: Problem, stage: Stage) -> dict[str, tuple[int, int]]:
     """For each state field that a stage reads or carries over: its first and last row relative to the row written."""
-    spans = dict.fromkeys(stage.targets, (0, 0))
+    spans, changing = dict.fromkeys(stage.targets, (0, 0)), frozenset(problem.state)
     if problem.grid.ndim == 1:
-        return {**{r.field: (0, 0) for u in stage.updates for r in u.reads if r.field in problem.state}, **spans}
+        return {**{r.field: (0, 0) for u in stage.updates for r in u.reads if r.field in changing}, **spans}
     for update in stage.updates:
         for read in update.reads:
-            if read.field in problem.state:
+            if read.field in changing:
                 behind, ahead = _reach(problem, read.offset[0])
                 known = spans.get(read.field, (behind, ahead))
                 spans[read.field] = (min(known[0], behind), max(known[1], ahead))
@@ -337,9 +348,9 @@ def _reach(problem: Problem, offset: int) -> tuple[int, int]:
 
 
 def _reads_own_cell(stage: Stage, name: str) -> bool:
-    return all(_overwrites_safely(update, name) for update in stage.updates)
+    return all(_overwrites_safely(update, name) for update in stage.readers.get(name, ()))
 
 
 def _overwrites_safely(update: Update, name: str) -> bool:
     offsets = [read.offset for read in update.reads if read.field == name]
-    return not offsets or (name in update.targets and not any(map(any, offsets)))
+    return name in update.targets and not any(map(any, offsets))

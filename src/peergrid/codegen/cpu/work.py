@@ -148,10 +148,8 @@ class Tile:
                 vectors = self._in_planes(node, update, box, active)
 
                 def form(rows: int, first: Box, vectors: bool = vectors) -> Form:
-                    in_place = tuple(sorted(node.in_place.items()))
-                    code = code_of(
-                        self.problem, node.stage, number, in_place, node.renamed, vectors, rows, node.traffic
-                    )
+                    in_place, renamed = node.overwritten(update.targets), node.renamed.intersection(update.targets)
+                    code = code_of(self.problem, node.stage, number, in_place, renamed, vectors, rows, node.traffic)
                     accesses = (self._access(node, code, i, first, active) for i in range(len(code.operands)))
                     return Form(code, tuple(accesses))
 
