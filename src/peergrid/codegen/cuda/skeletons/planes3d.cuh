@@ -163,8 +163,8 @@ template <int PLANES, int SIZE> struct Places {
 // A ring: the planes OLDEST to NEWEST, counted from the clock, with LEFT and RIGHT columns, ABOVE and BELOW rows around
 // the tile. START: its first value in shared memory. KEPT, KEPT_FROM, YOUNGEST: how many planes threads keep of their own
 // cells, from which place on, and the newest of them.
-template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_, int KEPT_FROM_, int KEPT_,
-          int YOUNGEST_>
+template <int START_, int PLANES_, int OLDEST_, int NEWEST_, int LEFT_, int RIGHT_, int ABOVE_, int BELOW_,
+          int KEPT_FROM_, int KEPT_, int YOUNGEST_>
 struct Ring {
   static constexpr int START = START_, PLANES = PLANES_, OLDEST = OLDEST_, NEWEST = NEWEST_;
   static constexpr int LEFT = LEFT_, RIGHT = RIGHT_, ABOVE = ABOVE_, BELOW = BELOW_;

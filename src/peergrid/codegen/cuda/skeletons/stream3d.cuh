@@ -52,7 +52,8 @@ template <class Plan> struct Stream : Plan::State {
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
   template <class F, int PLANE, int Y, int X, int r> __device__ __forceinline__ Cells read() const {
     constexpr int MORE = Shape::AROUND, K = F::KEPT_FROM + F::YOUNGEST - PLANE;
-    constexpr bool IN_REGISTERS = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::KEPT && r + Y >= -MORE && r + Y < Shape::ROWS_EACH + MORE;
+    constexpr bool IN_REGISTERS = PLANE <= F::YOUNGEST && PLANE > F::YOUNGEST - F::KEPT && r + Y >= -MORE &&
+                                  r + Y < Shape::ROWS_EACH + MORE;
     if constexpr (IN_REGISTERS && X == 0) {
       return kept[K][r + Y + MORE];
     } else if constexpr (IN_REGISTERS && Shape::AROUND && (X == 1 || X == -1)) {
