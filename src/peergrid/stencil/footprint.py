@@ -159,7 +159,7 @@ def _renewed(problem: Problem, name: str) -> bool:
     reading = [
         (n, update.box.shift(read.offset))
         for n, stage in enumerate(problem.stages)
-        for update in stage.updates
+        for update in stage.readers.get(name, ())
         for read in update.reads
         if read.field == name
     ]

@@ -61,7 +61,7 @@ def _read_in_place(problem: Problem, number: int, name: str, followed: str) -> b
     readers = [
         (n, update, read)
         for n, stage in enumerate(problem.stages)
-        for update in stage.updates
+        for update in stage.readers.get(name, ())
         for read in update.reads
         if read.field == name
     ]
@@ -79,7 +79,7 @@ def passing_fields(problem: Problem) -> frozenset[str]:
     for name in set(problem.state) - reduced:
         numbers = [number for number, stage in enumerate(problem.stages) if name in stage.targets]
         before = problem.stages[: numbers[0] + 1] if len(numbers) == 1 else problem.stages
-        read_before = any(read.field == name for stage in before for update in stage.updates for read in update.reads)
+        read_before = any(name in stage.readers for stage in before)
         if len(numbers) == 1 and not read_before:
             found.add(name)
     return frozenset(found)

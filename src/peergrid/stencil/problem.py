@@ -104,7 +104,15 @@ class Stage:
 
     def writers(self, target: str) -> tuple[tuple[Update, Assignment], ...]:
         """The updates that write `target`, each with its assignment."""
-        return tuple((u, a) for u in self.updates for a in u.assignments if a.target == target)
+        return self._writers.get(target, ())
+
+    @cached_property
+    def _writers(self) -> Mapping[str, tuple[tuple[Update, Assignment], ...]]:
+        found: dict[str, list[tuple[Update, Assignment]]] = {}
+        for update in self.updates:
+            for assignment in update.assignments:
+                found.setdefault(assignment.target, []).append((update, assignment))
+        return {name: tuple(pairs) for name, pairs in found.items()}
 
 
 @dataclass(frozen=True)
