@@ -51,7 +51,7 @@ def nodes(root: Path = SYSTEM) -> tuple[NumaNode, ...]:
     if len(found) > 1:
         return tuple(found)
     node = found[0] if found else NumaNode(0, usable_cpus(), 0, (10,))
-    return (replace(node, memory=memory()),)  # a virtual machine that grows may not inform its node
+    return (replace(node, memory=memory()),)  # a virtual machine that grows may report less for its node
 
 
 def cpu_list(text: str) -> tuple[int, ...]:

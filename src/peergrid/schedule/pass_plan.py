@@ -10,7 +10,7 @@ from peergrid.grid import Box, Index
 from peergrid.schedule.exchange import Stages
 from peergrid.schedule.layout import Halo, Layout, blocks_of, growths
 from peergrid.schedule.ops import Compute, Copy, Queue, Reduce, Route
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Growth, Problem, advanced_box, footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,8 @@ class PassPlan:
                 accessing[device].append(halo)
         boxes = (_interior(self.layout, device, accessing[device]) for device in self.devices)
         alike = self.layout.blocks[-1] == 1 and not self.layout.align
-        return tuple(box & self._advanced if alike else box for box in boxes)
-
-    @cached_property
-    def _advanced(self) -> Box:
-        """The smallest box with all cells that some update writes."""
-        stages = self.layout.problem.stages
-        return reduce(Box.hull, (update.box for stage in stages for update in stage.updates))
+        advanced = advanced_box(self.layout.problem)
+        return tuple(box & advanced if alike else box for box in boxes)
 
     def boundary_region(self, device: int) -> tuple[Box, ...]:
         """The owned box without its interior, as disjoint boxes."""

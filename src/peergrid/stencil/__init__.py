@@ -8,7 +8,16 @@ from collections.abc import Callable
 from types import ModuleType
 
 from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, sin, sqrt, tanh, where
-from peergrid.stencil.footprint import Footprint, Growth, footprint, read_box, read_boxes, reduced_boxes, write_box
+from peergrid.stencil.footprint import (
+    Footprint,
+    Growth,
+    advanced_box,
+    footprint,
+    read_box,
+    read_boxes,
+    reduced_boxes,
+    write_box,
+)
 from peergrid.stencil.problem import Assignment, Problem, Receiver, Stage, Step, Update, problem_of
 from peergrid.stencil.reduction import Reduction
 from peergrid.stencil.trace import Cell, Clock, Lookup, Reducer, Stencil, reduction, stencil
@@ -29,6 +38,7 @@ __all__ = [
     "Stencil",
     "Step",
     "Update",
+    "advanced_box",
     "cos",
     "equal",
     "exp",

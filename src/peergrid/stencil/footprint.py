@@ -219,6 +219,11 @@ def _folded(grid: Grid, box: Box) -> list[Box]:
     return parts
 
 
+def advanced_box(problem: Problem) -> Box:
+    """The smallest box with all cells that some update writes."""
+    return reduce(Box.hull, (update.box for stage in problem.stages for update in stage.updates))
+
+
 def write_box(problem: Problem, name: str, box: Box) -> Box:
     """The cells of a state field that advancing `box` writes."""
     return box & _reach(problem, problem.fields[name].box)

@@ -12,12 +12,13 @@ from emulate import Device, compiled, pointers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_examples import random
-from stream_examples_3d import absorbing, diffusion, radar, two_fields, wide_reads, yee
+from stream_examples_3d import absorbing, diffusion, heat, radar, two_fields, wide_reads, yee
 from table_problems import media
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
-from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, StreamKernel, in_one
+from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
@@ -235,3 +236,42 @@ def test_stages_in_launches_of_their_own(make: Make, stages: tuple[tuple[int, ..
     kernel = StreamKernel(problem, 1, (FEW,) * len(stages), stages)
     check(problem, FEW, kernel=kernel)
     check(problem, FEW, kernel=kernel, parts=(2, 1, 1), device=1)
+
+
+def large(make: str, shape: Index) -> StreamKernel:
+    """The kernel of a problem whose fields have no values of their own."""
+    grid = Grid(shape)
+    if make == "heat":
+        problem = Problem.of(heat(grid.field("u"), 0.1))
+    else:
+        p, q = (grid.profile(name, axis, np.ones(shape[axis])) for name, axis in (("p", 1), ("q", 2)))
+        problem = Problem.of(wave(*(grid.field(name) for name in ("u", "prev", "m")), p, q))
+    kernel = one_pass(problem)
+    assert kernel is not None
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "streams"),
+    [
+        ("heat", (512, 512, 512), True),
+        ("heat", (256, 256, 256), False),
+        ("heat", (400, 400, 400), False),  # two tiles across, of which a fifth is idle
+        ("wave", (256, 256, 256), True),
+        ("wave", (96, 512, 512), True),
+        ("wave", (128, 128, 128), False),
+    ],
+)
+def test_boxes_stream_where_that_saves_time(make: str, shape: Index, streams: bool) -> None:
+    """As measured: see docs/measurements/streaming-3d.md."""
+    kernel = large(make, shape)
+    assert bool(kernel.parts(kernel.problem.grid.box, H200).interior) is streams
+
+
+def test_cells_that_no_update_writes_do_not_stream() -> None:
+    kernel = large("heat", (64, 64, 64))
+    box = kernel.problem.grid.box
+    assert kernel.parts(box, SMALL).interior
+    for axis in (1, 2):
+        face = box.with_axis(axis, 0, 1)
+        assert kernel.parts(face, SMALL) == Parts((), (face,), ())

@@ -20,7 +20,7 @@ from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
-from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil import Growth, Problem, advanced_box, footprint
 from peergrid.stencil.cost import minimal_bytes
 
 PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
@@ -72,7 +72,7 @@ class StreamKernel:
 
     def _grown(self, rings: Rings, box: Box) -> Box:
         """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
-        written = unbounded(self.problem, _written(rings.problem))
+        written = unbounded(self.problem, advanced_box(rings.problem))
         if len(self.stages) == 1:
             return box & written
         needs = footprint(self.problem, 1).targets[0]
@@ -108,9 +108,9 @@ class StreamKernel:
             return False
         busy = sum(_busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
         filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
-        few = len(self.stages) == 1 and len(self.pipelines[0].levels.nodes) == 1
-        few = few and len(self.pipelines[0].beside) < gpu.many_reads
         confined = CONFINED_COST * (box.size - (core(self.problem, self.steps, confined=False)[0] & box).size)
+        nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
+        few = nodes == 1 and len(self.pipelines[0].beside) < gpu.many_reads
         return busy + filling + confined < box.size / gpu.one_step_rates[0 if few else 1]
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
@@ -125,7 +125,7 @@ class StreamKernel:
     def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """The parts of a box by the kernels that make them; recorded: the receivers to serve (see `onestep`)."""
         interior, points = streamed(self.problem, self.steps, box)
-        written = _written(self.problem)
+        written = advanced_box(self.problem)
         made = interior & written
         if made.size < gpu.streamed_share_3d * (box & written).size or not self.pays(made, gpu):
             return Parts((), (box,), ())
@@ -137,11 +137,6 @@ class StreamKernel:
                 fresh = [piece for part in fresh for piece in part - known]
             after += [piece for piece in fresh if not piece.empty]
         return Parts((interior,), box - interior, tuple(after))
-
-
-def _written(problem: Problem) -> Box:
-    """The smallest box with all cells that updates write."""
-    return reduce(Box.hull, (update.box for stage in problem.stages for update in stage.updates))
 
 
 def _busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
