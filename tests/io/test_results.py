@@ -252,6 +252,20 @@ def test_snapshots_are_an_image_over_time_whose_axes_are_those_of_the_grid(tmp_p
         assert tuple(last[:ndim]) == tuple((n - 1) * step for n, step in zip(shape, spacing, strict=True))
 
 
+def test_snapshots_of_other_axes_lie_where_the_grid_has_them(tmp_path: Path) -> None:
+    """Of a section along x and z that begins beside the origin, in the coordinates of its nodes and in VTK's space."""
+    scale = Scale("", 0.5, (1.0, 2.0), {"u": 1.0}, stride=2, axes=("x", "z"), origin=(-3.0, -4.0))
+    with SnapshotWriter(tmp_path / "s.h5", scale) as writer:
+        writer.put(0, {"u": np.zeros((5, 3))})
+    with h5py.File(tmp_path / "s.h5") as file:
+        assert [dimension.label for dimension in file["u"].dims] == ["time", "x", "z"]
+        np.testing.assert_array_equal(file["x"], [-3.0, -1.0, 1.0])
+        np.testing.assert_array_equal(file["z"], [-4.0, 0.0])
+        image = file["VTKHDF"].attrs
+        last = image["Origin"] + image["Direction"].reshape(3, 3) @ (image["WholeExtent"][1::2] * image["Spacing"])
+        np.testing.assert_array_equal(last, [1.0, 0.0, 0.0])
+
+
 def test_all_six_components_are_there_where_all_fields_are_recorded(tmp_path: Path) -> None:
     model = RadarModel(
         GridSpec((0.4, 0.3), 0.01, steps=5), receivers=(ReceiverSpec((0.25, 0.15), "all", ("Ez", "Hx", "Hy")),)

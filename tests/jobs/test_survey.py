@@ -124,6 +124,10 @@ def test_a_survey_has_the_traces_of_single_runs(tmp_path: Path, monkeypatch: pyt
             assert np.array_equal(merged.attrs[name], single.attrs[name])
         np.testing.assert_allclose(merged.attrs["srcsteps"], (0.03, 0, 0), atol=1e-12)
         np.testing.assert_allclose(merged["survey/receivers"][2, 0], (0.26, 0.2, 0.0))
+        assert [dimension.label for dimension in merged["survey/receivers"].dims] == ["trace", "receiver", "axis"]
+        section = merged["rxs/rx1/Hx"]
+        assert (section.attrs["units"], section.dims[1].label) == ("A/m", "trace")
+        np.testing.assert_array_equal(section.dims[0]["time"], single["time"])
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == [
         "results.h5", "section-array1-1.png", "section-array1-2.png", "section-rx1.png",
     ]  # fmt: skip
@@ -265,6 +269,7 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
     single = run_model(parse(second.replace("[200.0, 55", "[212.5, 55")), tmp_path / "single", devices="cpu:2")
     with h5py.File(tmp_path / "all/gathers.h5") as shots, h5py.File(single.outputs[0]) as one:
         assert shots["traces"].shape == (3, 3, 40)
+        assert [dimension.label for dimension in shots["traces"].dims] == ["shot", "receiver", "time"]
         for name in ("traces", "sources", "receivers"):
             assert np.array_equal(shots[name][1], one[name][:])
         assert one["traces"][:].any()
@@ -275,6 +280,18 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
         assert file.header[4][segyio.TraceField.CDP_X] == (11250 + 17250) // 2
         assert np.abs(file.trace[4]).max() == pytest.approx(np.abs(traces[1, 1]).max(), rel=0.05)
     assert (tmp_path / "all/section.png").exists()
+
+
+def test_snapshots_of_waves_lie_in_the_medium(tmp_path: Path) -> None:
+    """Its first node is the origin, also where absorbing layers lie around it; the second axis is z."""
+    model = parse(SHOTS[: SHOTS.index("[survey]")].replace("[output]", "[output]\nsnapshots = 40"))
+    built = model.build()
+    run_model(model, tmp_path, devices="cpu:1")
+    with h5py.File(tmp_path / "snapshots.h5") as file, h5py.File(tmp_path / "gather.h5") as last:
+        inside = np.ix_([1], file["x"][:] >= 0, file["z"][:] >= 0)
+        assert (file["x"][0], file["z"][0]) == built.origin < (0.0, 0.0)
+        columns, rows = last["fields/u"].shape
+        assert np.array_equal(file["u"][:][inside][0, :columns, :rows], last["fields/u"])
 
 
 KINDS = {

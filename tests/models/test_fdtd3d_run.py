@@ -176,6 +176,8 @@ def test_a_survey_lies_side_by_side(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "results.h5") as file:
         assert list(file.attrs["srcsteps"]) == list(file.attrs["rxsteps"]) == [1, 0, 0]
         assert file["rxs/rx1/Ez"].shape == (6, 2)
+        assert [dimension.label for dimension in file["rxs/rx1/Iz"].dims] == ["time", "trace"]
+        assert (file["rxs/rx1/Iz"].attrs["units"], file["survey/sources"].attrs["units"]) == ("A", "m")
         np.testing.assert_allclose(file["rxs/rx1/Ez"][1:, 1], traces[1].values[0], rtol=1e-12)
         factors = [1, -1, -1, 1]
         expected = sum(f * SPACING * v for f, v in zip(factors, traces[1].values[1:], strict=True))

@@ -171,6 +171,10 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert file["fields/u"].shape == (21, 16)
         assert file.attrs["dt"] == built.dt
         assert file.attrs["devices"] == "cpu:1"
+        assert [dimension.label for dimension in file["fields/u"].dims] == ["x", "z"]
+        np.testing.assert_allclose(file["fields/u"].dims[1]["z"], np.arange(16) * 10.0)
+        np.testing.assert_allclose(file["traces"].dims[1]["time"], expected.times)
+        assert file["receivers"].attrs["units"] == "m"
     with segyio.open(str(files[1]), ignore_geometry=True) as file:
         assert file.tracecount == 6
         assert file.header[2][segyio.TraceField.GroupX] == 5000

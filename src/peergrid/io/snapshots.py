@@ -30,7 +30,8 @@ class Scale:
     """Scales and units of the numbers in snapshots.
 
     dt: seconds of a step; spacing: metres from node to node along each axis; units: the SI value of one unit of each
-    field; stride: of the nodes that are kept, along each axis; unit_names: of the fields, if known.
+    field; stride: of the nodes that are kept, along each axis; unit_names: of the fields, if known; axes: the names of
+    the grid's axes, by default the first of x, y and z; origin: metres of the first node, by default 0.
     """
 
     title: str
@@ -39,6 +40,12 @@ class Scale:
     units: Mapping[str, float]
     stride: int = 1
     unit_names: Mapping[str, str] = field(default_factory=dict)
+    axes: tuple[str, ...] = ()
+    origin: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.axes or tuple(AXES[: len(self.spacing)]))
+        object.__setattr__(self, "origin", self.origin or (0.0,) * len(self.spacing))
 
     @property
     def steps(self) -> tuple[float, ...]:
@@ -233,16 +240,16 @@ def _append(file: h5py.File, scale: Scale, step: int, fields: Mapping[str, Array
     if first and fields and named:
         make_scale(file["time"], "s")
         attach(file["step"], ["time"])
-        add_axes(file, scale.steps, next(iter(fields.values())).shape)
+        add_axes(file, scale.axes, scale.steps, next(iter(fields.values())).shape, scale.origin)
     for name, values in fields.items():
         _extend(file, name, values)
         if first and named:
-            attach(file[name], ["time", *AXES[: values.ndim]], scale.unit_names.get(name))
+            attach(file[name], ["time", *scale.axes], scale.unit_names.get(name))
 
 
 def _complete(file: h5py.File, scale: Scale) -> None:
     """Add the metadata for other programs that need all snapshots."""
-    add_image(file, _fields(file), scale.steps)
+    add_image(file, _fields(file), scale.axes, scale.steps, scale.origin)
 
 
 def _extend(file: h5py.File, name: str, values: NDArray[Any]) -> None:

@@ -10,7 +10,7 @@ from peergrid.io.behind import Behind, behind
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
 from peergrid.jobs.folder import Folder
-from peergrid.models import BuiltModel, MomentsBuilt, UnitsNamed
+from peergrid.models import AxesNamed, BuiltModel, MomentsBuilt, UnitsNamed
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name of the snapshot options in a checkpoint
@@ -106,7 +106,9 @@ def recording(
 def scale_of(built: BuiltModel) -> Scale:
     """Scales and units of a model's snapshots."""
     names = built.unit_names if isinstance(built, UnitsNamed) else {}
-    return Scale(built.model.title, built.dt, built.spacing, built.units, built.model.snapshots.stride, names)
+    axes, origin = (built.axes, built.origin) if isinstance(built, AxesNamed) else ((), ())
+    stride = built.model.snapshots.stride
+    return Scale(built.model.title, built.dt, built.spacing, built.units, stride, names, axes, origin)
 
 
 def snapshots_in_words(built: BuiltModel) -> str:

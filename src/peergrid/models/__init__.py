@@ -3,6 +3,7 @@ kind.
 """
 
 from peergrid.models.model import (
+    AxesNamed,
     BuiltModel,
     ForeignModel,
     Head,
@@ -19,6 +20,7 @@ from peergrid.models.model import (
 from peergrid.models.modelfile import parse, read
 
 __all__ = [
+    "AxesNamed",
     "BuiltModel",
     "ForeignModel",
     "Head",

@@ -193,6 +193,19 @@ class UnitsNamed(Protocol):
 
 
 @runtime_checkable
+class AxesNamed(Protocol):
+    """A problem whose axes are not the first of x, y and z, or whose first node is not their origin."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The name of each axis of the grid: "x", "y" or "z"."""
+
+    @property
+    def origin(self) -> tuple[float, ...]:
+        """The position of the grid's first node in metres, along each axis of the grid."""
+
+
+@runtime_checkable
 class MomentsBuilt(BuiltModel, Protocol):
     """A problem with files that are written after single steps, during the run."""
 

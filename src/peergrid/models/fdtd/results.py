@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.grid import Array
-from peergrid.io.dimensions import AXES, add_axes, attach, make_scale
+from peergrid.io.dimensions import AXES, add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
-from peergrid.models.survey import Trace
+from peergrid.models.survey import Trace, Vector
 from peergrid.version import VERSION
 
 Places = NDArray[np.float64]
@@ -67,11 +67,10 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
         file = new.hdf5
         _describe(file, built, built.steps + 1, about)
         sides = {
-            "sources": np.array([[(*place, 0.0) for place in one.sources] for one in traces]),
-            "receivers": np.array([[(*place, 0.0) for place in one.receivers] for one in traces]),
+            "sources": _places([one.sources for one in traces]),
+            "receivers": _places([one.receivers for one in traces]),
         }
-        for name, places in sides.items():
-            file[f"survey/{name}"] = places
+        _add_survey_scales(file, built, sides)
         file.attrs["srcsteps"], file.attrs["rxsteps"] = _even_steps(sides["sources"]), _even_steps(sides["receivers"])
         row = 0
         for number, recorder in enumerate(built.recorders, start=1):
@@ -83,8 +82,24 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
                 for column, one in enumerate(traces):
                     section[:, column] = from_rest(one.values[row])
                 new.check()
+                attach(section, ["time", "trace"], UNIT_NAMES[component])
                 row += 1
         _write_geometry(file, built)
+
+
+def _add_survey_scales(file: h5py.File, built: Built, sides: Mapping[str, Places]) -> None:
+    """Write the positions of each trace, and the dimension scales of a survey."""
+    traces, sources, _ = sides["sources"].shape
+    add_times(file, built.steps + 1, built.dt)
+    add_numbers(file, {"trace": traces, "source": sources, "receiver": sides["receivers"].shape[1], "axis": len(AXES)})
+    for name, places in sides.items():
+        file[f"survey/{name}"] = places
+        attach(file[f"survey/{name}"], ["trace", name.removesuffix("s"), "axis"], "m")
+
+
+def _places(positions: Sequence[Sequence[Vector]]) -> Places:
+    """Positions of each trace's objects, shape (traces, objects, 3)."""
+    return np.array([[(*place, 0.0) for place in one] for one in positions]).reshape(len(positions), -1, 3)
 
 
 def _even_steps(places: Places) -> tuple[float, float, float]:
@@ -113,9 +128,8 @@ def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, s
 
 def _add_scales(file: h5py.File, built: Built, samples: int) -> None:
     """Add the time of each sample and the positions of nodes as dimension scales."""
-    file["time"] = np.arange(samples) * built.dt
-    make_scale(file["time"], "s")
-    add_axes(file, built.geometry.spacing, built.problem.grid.shape)
+    add_times(file, samples, built.dt)
+    add_axes(file, AXES[:2], built.geometry.spacing, built.problem.grid.shape)
 
 
 def _write_receiver(group: h5py.Group, built: Built, recorder: ModelReceiver, traces: Mapping[str, Array]) -> None:

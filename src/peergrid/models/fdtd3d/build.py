@@ -98,6 +98,14 @@ class BuiltDomain:
         return tuple(self.domain.spacing[axis] for axis in self.lattice.axes)
 
     @property
+    def axes(self) -> tuple[str, ...]:
+        return tuple("xyz"[axis] for axis in self.lattice.axes)
+
+    @property
+    def origin(self) -> tuple[float, ...]:
+        return (0.0,) * len(self.axes)
+
+    @property
     def unit_names(self) -> Mapping[str, str]:
         return {component: "V/m" if component[0] == "E" else "A/m" for component in self.units}
 

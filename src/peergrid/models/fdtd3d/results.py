@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from peergrid.grid import Array, Index
-from peergrid.io.dimensions import attach, make_scale
+from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd3d.build import BuiltDomain, FeedRecorder, LineRecorder, Recorder
 from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
@@ -29,6 +29,8 @@ KINDS = {ElectricDipole: "HertzianDipole", MagneticDipole: "MagneticDipole", Vol
 FAR = {"Etheta": "V s", "Ephi": "V s", "directivity": "1", "power": "J/Hz"}
 """The results of a field far away, and their units."""
 _FAR = "far_fields/far{}"
+UNITS = {"E": "V/m", "H": "A/m", "I": "A"}
+"""Of a receiver's outputs, by their first letter."""
 HEARD = 0.01  # of the strongest: frequencies at which a line's reflection is worked out
 
 
@@ -64,7 +66,7 @@ def write_results(
                 sums[name] = values
             if name in built.units:
                 group[name] = values * values.dtype.type(built.units[name])
-                attach(group[name], ["xyz"[axis] for axis in built.lattice.axes], built.unit_names[name])
+                attach(group[name], built.axes, built.unit_names[name])
         for number, surface in enumerate(built.far_fields, start=1):
             if sums.keys() >= set(surface.fields):
                 group = _directions(file, number, surface)
@@ -83,8 +85,7 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, about)
-        file["survey/sources"] = np.array([one.sources for one in traces])
-        file["survey/receivers"] = np.array([one.receivers for one in traces])
+        _write_places(file, traces)
         for which in ("sources", "receivers"):
             file.attrs[{"sources": "srcsteps", "receivers": "rxsteps"}[which]] = _steps(file[f"survey/{which}"], built)
         for number, recorder in enumerate(built.recorders, start=1):
@@ -93,7 +94,7 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             _place(group, built, recorder.node)
             for output in recorder.outputs:
                 made = group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
-                _time(made, built, output)
+                _describe_record(made, built, output)
         for number, line in enumerate(built.lines, start=1):
             group = file.create_group(f"tls/tl{number}")
             _describe_line(group, built, line)
@@ -119,6 +120,16 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
                         group.create_dataset(output, (len(traces), *values.shape), values.dtype).attrs["units"] = unit
                     group[output][column] = values
             new.check()
+
+
+def _write_places(file: h5py.File, traces: Sequence[Trace]) -> None:
+    """The positions of each trace, with dimension scales."""
+    for name in ("sources", "receivers"):
+        file[f"survey/{name}"] = np.array([getattr(one, name) for one in traces]).reshape(len(traces), -1, 3)
+    sources, receivers = (file[f"survey/{name}"].shape[1] for name in ("sources", "receivers"))
+    add_numbers(file, {"trace": len(traces), "source": sources, "receiver": receivers, "axis": 3})
+    for name in ("source", "receiver"):
+        attach(file[f"survey/{name}s"], ["trace", name, "axis"], "m")
 
 
 def _steps(places: h5py.Dataset, built: BuiltDomain) -> tuple[int, ...]:
@@ -149,10 +160,8 @@ def _describe(file: h5py.File, built: BuiltDomain, about: Mapping[str, str | int
     }  # fmt: skip
     for name, value in (attributes | dict(about)).items():
         file.attrs[name] = value
-    for axis in built.lattice.axes:
-        name = "xyz"[axis]
-        file[name] = np.arange(domain.nodes[axis]) * domain.spacing[axis]
-        make_scale(file[name], "m")
+    add_times(file, domain.steps + 1, domain.dt)
+    add_axes(file, built.axes, built.spacing, [domain.nodes[axis] for axis in built.lattice.axes])
 
 
 def _place(group: h5py.Group, built: BuiltDomain, node: Index) -> None:
@@ -165,10 +174,12 @@ def _write_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder, t
     _place(group, built, recorder.node)
     for output, parts in recorder.outputs.items():
         group[output] = samples(built, parts, traces)
-        _time(group[output], built, output)
+        _describe_record(group[output], built, output)
 
 
-def _time(record: h5py.Dataset, built: BuiltDomain, output: str) -> None:
+def _describe_record(record: h5py.Dataset, built: BuiltDomain, output: str) -> None:
+    """Say what a record is, in which unit and when; of a survey it has a second dimension, of traces."""
+    attach(record, ["time", "trace"][: record.ndim], UNITS[output[0]])
     record.attrs["Quantity"] = output
     record.attrs["SampleInterval"] = built.dt
     record.attrs["TimeSampleOffset"] = 0.0 if output[0] == "E" else -0.5 * built.dt

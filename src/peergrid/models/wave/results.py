@@ -14,6 +14,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.atomic import replacing
+from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.model import Outcome
 from peergrid.models.survey import Trace, Vector
@@ -25,6 +26,12 @@ from peergrid.version import VERSION
 
 MOST_SAMPLES = 32767  # of a trace in SEG-Y
 CENTIMETRES = -100  # the scalar of SEG-Y's coordinates
+ARRAYS = (
+    ("traces", ("receiver", "time"), None),
+    ("receivers", ("receiver", "axis"), "m"),
+    ("sources", ("source", "axis"), "m"),
+)
+"""The arrays of a gather, their dimensions and their units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,15 @@ class BuiltWaves:
     @property
     def spacing(self) -> tuple[float, ...]:
         return self.model.spacings
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return ("x", "z") if self.model.ndim == 2 else ("x", "y", "z")
+
+    @property
+    def origin(self) -> tuple[float, ...]:
+        first = self.shot.propagator.frame.inside.lo
+        return tuple(-n * step for n, step in zip(first, self.spacing, strict=True))
 
     @property
     def units(self) -> dict[str, float]:
@@ -145,10 +161,14 @@ def _write_gathers(file: h5py.File, gathers: Gathers, built: BuiltWaves, about: 
     file.attrs["peergrid"], file.attrs["dt"] = VERSION, built.dt
     for name, value in about.items():
         file.attrs[name] = value
+    _add_scales(file, gathers[0], built)
+    add_numbers(file, {"shot": len(gathers)})
     for number, gather in enumerate(gathers):
-        for name, values in (("traces", gather.traces), ("receivers", gather.receivers), ("sources", gather.sources)):
+        for name, dimensions, unit in ARRAYS:
+            values = getattr(gather, name)
             if not number:
                 file.create_dataset(name, (len(gathers), *values.shape), values.dtype)
+                attach(file[name], ["shot", *dimensions], unit)
             file[name][number] = values
 
 
@@ -159,11 +179,21 @@ def _write_gather(file: h5py.File, gather: Gather, built: BuiltWaves, outcome: O
     file.attrs["dt"] = built.dt
     for name, value in outcome.about.items():
         file.attrs[name] = value
-    file["traces"] = gather.traces
-    file["receivers"], file["sources"] = gather.receivers, gather.sources
+    _add_scales(file, gather, built)
+    for name, dimensions, unit in ARRAYS:
+        file[name] = getattr(gather, name)
+        attach(file[name], dimensions, unit)
     for name, values in outcome.fields:
         if name in built.units:
             file[f"fields/{name}"] = built.shot.medium_part(values)
+            attach(file[f"fields/{name}"], built.axes)
+
+
+def _add_scales(file: h5py.File, gather: Gather, built: BuiltWaves) -> None:
+    """Add dimension scales: seconds of samples, metres of nodes, numbers of receivers, sources and axes."""
+    add_times(file, gather.traces.shape[1], gather.dt)
+    add_axes(file, built.axes, built.spacing, built.model.nodes)
+    add_numbers(file, {"receiver": len(gather.receivers), "source": len(gather.sources), "axis": len(built.spacing)})
 
 
 def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
