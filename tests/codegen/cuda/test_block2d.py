@@ -9,14 +9,14 @@ import sys
 import pytest
 from runtime_problems import between_profiles, one_sided, yee
 
-from peergrid.codegen.cuda.fused.block.cells import BlockCells2D
+from peergrid.codegen.cuda.fused.block import Block2D
 from peergrid.stencil import Problem
 
 
 @pytest.mark.parametrize("problem", [between_profiles(), one_sided(), yee()], ids=["two", "one", "of several stages"])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_arrays_and_then_profiles(problem: Problem, steps: int) -> None:
-    cells = BlockCells2D(problem, steps, rows=24)
+    cells = Block2D(problem, steps, rows=24)
     spans = [(start, cells.values * (2 if name in cells.double else 1)) for name, start in cells.starts.items()]
     spans += [(profile.start, profile.length) for profile in cells.profiles.values()]
     ends = [start + length for start, length in spans]

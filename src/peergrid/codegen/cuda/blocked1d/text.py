@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked.levels import usual_fields, usual_updates
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, applied_inside
 from peergrid.codegen.cuda.blocked1d.shape import Tile1D
-from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
+from peergrid.codegen.cuda.common.structs import constants, numbers, plan
+from peergrid.stencil import Stage
 
 THREADS = 128  # of a boundary tile's block
 
@@ -56,25 +56,22 @@ class Interior1D:
             USEFUL=tile.useful,
         )
         lists = numbers(Kept=map(updates.number, usual_fields(tile.problem)))
-        stages = picked("Stage", (f"InteriorStage{number}" for number in range(len(self._stages))))
-        return "\n".join((*self._texts(updates), struct("Interior1D", given, lists, stages)))
+        return plan("Interior1D", (self._stage(updates, stage) for stage in self._stages), given, lists)
 
     @property
     def _stages(self) -> tuple[int, ...]:
         """The stages that do something."""
         return tuple(number for number, assigned in enumerate(usual_updates(self.tile.problem)) if assigned)
 
-    def _texts(self, updates: Updates) -> Iterator[str]:
-        for number, stage in enumerate(self._stages):
-            reads, targets = self.tile.reads[stage], tuple(usual_updates(self.tile.problem)[stage])
-            given = constants(
-                WRITTEN=len(targets),
-                READS=len(reads),
-                WRITES=map(updates.number, targets),
-                READ=[(updates.number(name), *ends) for name, ends in reads.items()] or [(0, 0, 0)],
-            )
-            calls = updates.at_once(applied_inside(self.tile.problem, stage), targets)
-            yield struct(f"InteriorStage{number}", given, calls)
+    def _stage(self, updates: Updates, stage: int) -> tuple[str, str]:
+        reads, targets = self.tile.reads[stage], tuple(usual_updates(self.tile.problem)[stage])
+        given = constants(
+            WRITTEN=len(targets),
+            READS=len(reads),
+            WRITES=map(updates.number, targets),
+            READ=[(updates.number(name), *ends) for name, ends in reads.items()] or [(0, 0, 0)],
+        )
+        return given, updates.at_once(applied_inside(self.tile.problem, stage), targets)
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,10 @@ class Boundary1D:
             THREADS=THREADS,
         )
         lists = numbers(Fields=map(updates.number, tile.fields))
-        chosen = picked("Stage", (f"BoundaryStage{number}" for number in range(len(stages))))
-        return "\n".join((*self._texts(updates), struct("Boundary1D", given, lists, chosen)))
+        return plan("Boundary1D", (_boundary_stage(updates, stage) for stage in stages), given, lists)
 
-    def _texts(self, updates: Updates) -> Iterator[str]:
-        for number, stage in enumerate(self.tile.problem.stages):
-            applied = applied_in(stage)
-            given = constants(
-                WRITTEN=len(stage.targets), UPDATES=len(applied), WRITES=map(updates.number, stage.targets)
-            )
-            yield struct(f"BoundaryStage{number}", given, updates.chosen(applied, stage.targets))
+
+def _boundary_stage(updates: Updates, stage: Stage) -> tuple[str, str]:
+    applied = applied_in(stage)
+    given = constants(WRITTEN=len(stage.targets), UPDATES=len(applied), WRITES=map(updates.number, stage.targets))
+    return given, updates.chosen(applied, stage.targets)

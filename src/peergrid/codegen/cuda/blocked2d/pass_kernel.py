@@ -23,8 +23,7 @@ from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.boundary.kernel import Boundary2D
 from peergrid.codegen.cuda.blocked2d.boundary.rings import MOST_ROWS
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
-from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
-from peergrid.codegen.cuda.blocked2d.stream.plan import StreamPlan2D
+from peergrid.codegen.cuda.blocked2d.stream import StreamPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     USUAL,
     StripKernel2D,
@@ -108,7 +107,7 @@ class PassKernel(TiledKernel):
 
     @cached_property
     def interior(self) -> Program:
-        return program(self.problem, interior_kernel(self.stream), self.tables)
+        return program(self.problem, self.stream.kernel, self.tables)
 
     @cached_property
     def boundary(self) -> Program:

@@ -35,9 +35,14 @@ def numbers(**values: Iterable[object]) -> str:
     return "\n".join(f"using {name} = Numbers<{listed(items)}>;" for name, items in values.items())
 
 
-def picked(name: str, structs: Iterable[str]) -> str:
-    """The choice of one of some structs by its number."""
-    return f"template <int NUMBER> using {name} = Pick<NUMBER, {listed(structs) or 'void'}>;"
+def plan(name: str, stages: Iterable[Iterable[str]], *members: str) -> str:
+    """A plan: a struct for each of its stages, of which the members are given, and its own, which finds a stage by its
+    number.
+    """
+    structs = {f"{name}Stage{number}": given for number, given in enumerate(stages)}
+    chosen = f"template <int NUMBER> using Stage = Pick<NUMBER, {listed(structs) or 'void'}>;"
+    texts = (struct(stage, *given) for stage, given in structs.items())
+    return "\n".join((*texts, struct(name, *members, chosen)))
 
 
 def _plain(value: object) -> object:

@@ -17,10 +17,9 @@ from peergrid.codegen.cuda.blocked.kernel import Plan, unit
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.blocked2d.stream.kernel import interior_kernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION, Arguments
-from peergrid.codegen.cuda.fused.block.tile import Block2D
+from peergrid.codegen.cuda.fused.block import Block2D
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
@@ -90,7 +89,7 @@ class PersistentKernel:
     @cached_property
     def program(self) -> Program:
         stream, steps = self.made.stream, self.made.shape.steps
-        inside = interior_kernel(stream) if self.interior else None
+        inside = stream.kernel if self.interior else None
         kernel = KERNEL.format(
             threads=self.threads,
             bound="" if self.interior else ", 1",  # latency counts there, not how many blocks fit

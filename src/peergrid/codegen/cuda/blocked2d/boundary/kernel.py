@@ -12,7 +12,7 @@ from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked.reach import reach, row_reach
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
 from peergrid.codegen.cuda.blocked2d.boundary.rings import BoundaryRings, Ring
-from peergrid.codegen.cuda.common.structs import constants, numbers, picked, struct
+from peergrid.codegen.cuda.common.structs import constants, numbers, plan
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_COLUMNS
 from peergrid.codegen.pipeline import PipelineNode, Value
@@ -59,8 +59,7 @@ class Boundary2D(BoundaryRings):
 
     def source(self, updates: Updates) -> str:
         """The stages and the plan; updates: the functions."""
-        stages = (self._stage(updates, number, node) for number, node in enumerate(self._nodes))
-        return "\n".join((*stages, self._plan(updates)))
+        return plan("Boundary", (self._stage(updates, node) for node in self._nodes), *self._members(updates))
 
     @cached_property
     def _nodes(self) -> tuple[PipelineNode, ...]:
@@ -83,7 +82,7 @@ class Boundary2D(BoundaryRings):
         """The number of the ring of some rows, or of a coefficient."""
         return self._numbered.index(self.rings[key])
 
-    def _stage(self, updates: Updates, number: int, node: PipelineNode) -> str:
+    def _stage(self, updates: Updates, node: PipelineNode) -> tuple[str, str]:
         reads, applied, targets = self._rows_read(node), applied_in(self.problem.stages[node.stage]), list(node.after)
         final, field = ended(self.problem, node.stage), updates.number
         writes = (
@@ -103,7 +102,7 @@ class Boundary2D(BoundaryRings):
             ROWS_READ=[(field(name), offset, ring) for name, offset, ring in reads],
             WRITES=writes,
         )
-        return struct(f"BoundaryStage{number}", given, updates.chosen(applied, targets))
+        return given, updates.chosen(applied, targets)
 
     def _rows_read(self, node: PipelineNode) -> list[tuple[str, int, int]]:
         """The field, the offset and the ring of the rows that a stage reads."""
@@ -117,7 +116,7 @@ class Boundary2D(BoundaryRings):
                 found.append((name, offset, self._number(name)))
         return found
 
-    def _plan(self, updates: Updates) -> str:
+    def _members(self, updates: Updates) -> tuple[str, ...]:
         number = updates.number
         above, below = row_reach(self.problem, self.steps)
         loads = [(number(name), *found) for name in self.problem.fields if (found := self.loaded(name)) is not None]
@@ -141,6 +140,4 @@ class Boundary2D(BoundaryRings):
             LOADS=loads,
             PROFILE_START=[self.profile_starts.get(name, 0) for name in self.problem.fields],
         )
-        lists = constants("Ring", RINGS=self._numbered), numbers(Profiles=map(number, self.profiles))
-        stages = picked("Stage", (f"BoundaryStage{number}" for number in range(len(self._nodes))))
-        return struct("Boundary", given, *lists, stages)
+        return given, constants("Ring", RINGS=self._numbered), numbers(Profiles=map(number, self.profiles))

@@ -14,7 +14,6 @@ from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.strips.plan import StripPlan2D
 from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, boundary_strips
-from peergrid.codegen.cuda.blocked2d.strips.text import StripText2D
 from peergrid.codegen.cuda.blocked2d.tiles import Cut
 from peergrid.codegen.cuda.common.names import listed
 from peergrid.stencil import Problem
@@ -127,7 +126,7 @@ class StripKernel2D:
             self.norm,
             "layer2d",
             ("stream2d.cuh", "strip2d.cuh", *(("strip_norm2d.cuh",) if self.norm else ())),
-            tuple(map(StripText2D, self.parts)),
+            self.parts,
             f"StripTiles<{listed(part.name for part in self.parts)}>",
             "warp",
             f"__maxnreg__({self.beside})" if bounded else f"__launch_bounds__({32 * self.warps})",

@@ -1,15 +1,16 @@
-"""The cells of a tile that a thread block holds in shared memory: where each lies, and the loops over them."""
+"""Small tiles that a thread block holds in shared memory for several steps: a plan of `skeletons/block2d.cuh`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from peergrid.codegen.cuda.blocked.reach import reach
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_in, ended
+from peergrid.codegen.cuda.common.structs import constants, numbers, plan
 from peergrid.grid import Index
-from peergrid.stencil import Growth, Problem, Stage
+from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.remember import remembered
 
 
@@ -24,8 +25,8 @@ class Profile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BlockCells2D:
-    """The cells of one problem: an array for each field, two where a stage reads it beside what it writes.
+class Block2D:
+    """The tiles of one problem: an array for each field, two where a stage reads it beside what it writes.
 
     steps: of a pass; width: columns of a tile and those around it, a multiple of 32; rows: most of a tile; warps: of a
     block.
@@ -36,10 +37,6 @@ class BlockCells2D:
     width: int = 64
     rows: int = 16
     warps: int = 16
-
-    @property
-    def arguments(self) -> Arguments:
-        return Arguments(self.problem)
 
     @cached_property
     def reach(self) -> Growth:
@@ -94,16 +91,45 @@ class BlockCells2D:
         """Values of all arrays."""
         return self.values * (len(_in_arrays(self.problem)) + len(self.double))
 
-    def mixed(self, stage: Stage) -> tuple[str, ...]:
-        """The fields that a stage both writes and reads at other cells."""
-        return tuple(name for name in self.double if _mixed(stage, name))
+    @property
+    def applied(self) -> tuple[Applied, ...]:
+        """All updates of the stages."""
+        return tuple(applied for stage in self.problem.stages for applied in applied_in(stage))
+
+    def source(self, updates: Updates) -> str:
+        """The stages and the plan; updates: the functions."""
+        stages = (self._stage(updates, number) for number in range(len(self.problem.stages)))
+        return plan("Block", stages, *self._members(updates))
+
+    def _stage(self, updates: Updates, number: int) -> tuple[str, str]:
+        stage, final = self.problem.stages[number], ended(self.problem, number)
+        applied, targets = applied_in(stage), list(stage.targets)
+        growth = reduce(Growth.__or__, footprint(self.problem, 1).targets[0][number].values())
+        writes = ((updates.number(name), int(_mixed(stage, name)), int(name in final)) for name in targets)
+        given = constants(WRITTEN=len(targets), UPDATES=len(applied), REACHED=_sides(growth), WRITES=writes)
+        return given, updates.chosen(applied, targets)
+
+    def _members(self, updates: Updates) -> tuple[str, str]:
+        names, number = self.problem.fields, updates.number
+        given = constants(
+            STEPS=self.steps,
+            STAGES=len(self.problem.stages),
+            WIDTH=self.width,
+            WARPS=self.warps,
+            VALUES=self.values,
+            REACH=_sides(self.reach),
+            LONGEST_PROFILE=max((profile.length for profile in self.profiles.values()), default=0),
+            START=[self.starts.get(name, 0) for name in names],
+            PROFILES=[self.profiles.get(name, (0, 0, 0)) for name in names],
+            DOUBLE=[name in self.double for name in names],
+        )
+        return given, numbers(Loaded=map(number, self.starts), Profiles=map(number, self.profiles))
 
 
 @remembered()
 def _in_arrays(problem: Problem) -> tuple[str, ...]:
     """The fields that have an array in shared memory, in the order of the arguments."""
-    named = Arguments(problem).fields
-    return tuple(name for name in named if name in problem.state or problem.fields[name].full)
+    return tuple(name for name, field in problem.fields.items() if name in problem.state or field.full)
 
 
 @remembered()
@@ -119,7 +145,7 @@ def _read_along_an_axis(problem: Problem) -> tuple[tuple[str, int, int], ...]:
     far, found = dict[str, list[Index]](), list[tuple[str, int, int]]()
     for read in reads:
         far.setdefault(read.field, []).append(read.offset)
-    for name in Arguments(problem).fields:
+    for name in problem.fields:
         if name in far and name not in _in_arrays(problem):
             (axis,) = problem.fields[name].axes
             found.append((name, axis, max(abs(offset[axis]) for offset in far[name])))
@@ -129,3 +155,7 @@ def _read_along_an_axis(problem: Problem) -> tuple[tuple[str, int, int], ...]:
 def _mixed(stage: Stage, name: str) -> bool:
     """True where a stage writes a field and reads it at other cells."""
     return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)
+
+
+def _sides(growth: Growth) -> tuple[int, ...]:
+    return growth.below[0], growth.above[0], growth.below[1], growth.above[1]
