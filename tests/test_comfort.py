@@ -257,6 +257,15 @@ def test_first_values_from_other_libraries(kind: Any) -> None:
     assert np.array_equal(field.first_values(), values)
 
 
+def test_masked_values_are_no_first_values() -> None:
+    """Their mask would be lost; an array without a masked value is as any other."""
+    values = np.ma.masked_greater(np.arange(30.0).reshape(6, 5), 28)
+    with pytest.raises(UsageError, match=r"'u' takes a value for each cell, got an array with masked ones; fill them"):
+        Grid((6, 5)).field("u", values)
+    assert Grid((6, 5)).field("u", values.filled(0)).first_values()[5, 4] == 0
+    assert Grid((6, 5)).field("u", np.ma.array(np.ones((6, 5)))).first_values()[5, 4] == 1
+
+
 def test_functions_of_coordinates_are_no_first_values() -> None:
     with pytest.raises(UsageError, match=r"'u' takes a function of one box, such as .*, got one of \(x, y\)\."):
         Grid((6, 5)).field("u", lambda x, y: x + y)  # type: ignore[misc, arg-type]

@@ -236,6 +236,15 @@ def test_a_plane_wave_is_a_line_across_the_picture(tmp_path: Path) -> None:
     assert drawn.count('<g id="line2d') == other.count('<g id="line2d') + 1
 
 
+def test_few_receivers_are_larger_than_many(tmp_path: Path) -> None:
+    pixels = []
+    for name, receivers in (("none", ()), ("one", MODEL.receivers)):
+        picture_model(tmp_path / f"{name}.png", build(replace(MODEL, receivers=receivers, receiver_arrays=())))
+        with Image.open(tmp_path / f"{name}.png") as picture:
+            pixels.append(np.asarray(picture.convert("L"), np.int16))
+    assert (abs(pixels[1] - pixels[0]) > 40).sum() > 80
+
+
 def test_pictures_take_the_format_that_is_asked_for_and_one_range_of_colours(tmp_path: Path) -> None:
     output = replace(MODEL.output, format="pdf", colours="common", animation="none")
     built = build(replace(MODEL, output=output))

@@ -128,7 +128,8 @@ def text(found: Summary) -> str:
         if found.predicted_seconds is None
         else f", {duration(found.predicted_seconds)} predicted from figures of '{found.predicted_by}'"
     )
-    roof = "" if found.roofline_fraction is None else f", {found.roofline_fraction:.0%} of the memory roofline"
+    share = found.roofline_fraction
+    roof = "" if share is None else f", {share:.0%} of what memory bandwidth allows at one step per pass"
     lines = [
         f"{' × '.join(map(str, found.shape))} cells, {found.steps} steps on {found.devices} "
         f"({found.strategy}, depth {found.depth}){ended}",

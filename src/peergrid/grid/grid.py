@@ -283,6 +283,10 @@ def _converted(name: str, grid: Grid, values: ArrayLike) -> Array:
 
 def _real(name: str, values: ArrayLike) -> NDArray[Any]:
     array = _on_host(name, values)
+    if np.ma.is_masked(values):
+        raise UsageError(
+            f"'{name}' takes a value for each cell, got an array with masked ones; fill them, as .filled(0)."
+        )
     if array.dtype.kind not in "biuf":
         raise UsageError(f"'{name}' takes real numbers, got a {type(values).__name__} of dtype {array.dtype}.")
     return array

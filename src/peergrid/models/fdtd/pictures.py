@@ -24,6 +24,8 @@ from peergrid.models.fdtd.results import from_rest
 from peergrid.models.fdtd.tints import MOST_NAMED, material_tints
 from peergrid.models.survey import Trace, distances
 
+FEW_RECEIVERS = 20
+
 
 def picture_model(path: Path, built: Built) -> None:
     """The materials with sources (stars, lines for plane waves), receivers (triangles) and absorbers (dashed)."""
@@ -165,7 +167,9 @@ def _mark(axes: Any, built: Built) -> None:
     """Receivers, sources, and the inner edges of absorbers."""
     width, height = built.model.grid.size
     if built.recorders:
-        axes.scatter(*zip(*(r.position for r in built.recorders), strict=True), s=8, marker="v", color="0.15", lw=0)
+        places = zip(*(r.position for r in built.recorders), strict=True)
+        area = 30 if len(built.recorders) <= FEW_RECEIVERS else 8  # many lie close together
+        axes.scatter(*places, s=area, marker="v", color="0.15", lw=0)
     for source, emitter in zip(built.model.sources, built.emitters, strict=True):
         if isinstance(source, PlaneWave):
             _mark_sheet(axes, source, emitter.position, 0.06 * min(width, height))
