@@ -28,6 +28,7 @@ def idle(u: peergrid.Cell) -> None:
     u.next[0] = u[0]
 
 
+SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
 RADAR = Path(__file__).parents[1] / "examples" / "gpr.toml"
 STEP = drift(Grid((20, 16)).field("u"), k=0.1)
 
@@ -131,7 +132,7 @@ def torn() -> Simulation:
             "Room to write '/proc/none/u.0.h5' is expected, got: No such file or directory; free some space or choose "
             "another folder.",
         ),
-        (lambda: peergrid.source_of(STEP, "cuda", steps=0), "'steps' takes a whole number above 0, got 0."),
+        (lambda: peergrid.source_of(STEP, "cuda", steps=0), "'steps' takes a whole number from 1 to 10,000, got 0."),
         (
             lambda: peergrid.run_model(None),  # type: ignore[arg-type]
             "A model is expected, or the path of a model file, got None.",
@@ -140,6 +141,55 @@ def torn() -> Simulation:
         (
             lambda: peergrid.run_model(RADAR, call=3),  # type: ignore[arg-type]
             "'call' takes a function of the simulation, got 3.",
+        ),
+        (
+            lambda: peergrid.Box(0, 3),  # type: ignore[arg-type]
+            "A box takes two corners of as many whole numbers, such as Box((0, 0), (8, 8)), got 0 and 3.",
+        ),
+        (
+            lambda: Grid((20, 16)).field("w", within=peergrid.Box((0,), (4,))),
+            "Field 'w' is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got Box(lo=(0,), hi=(4,)).",
+        ),
+        (
+            lambda: Grid((20, 16)).field(""),
+            "A field has a name, text that is not empty and without control characters, got ''.",
+        ),
+        (
+            lambda: Grid((20, 16)).signal("s\0", [1.0]),
+            "A signal has a name, text that is not empty and without control characters, got 's\\x00'.",
+        ),
+        (
+            lambda: Grid((10**9, 10**10)),
+            "A grid has at most 1,000,000,000,000,000,000 cells, got 10,000,000,000,000,000,000.",
+        ),
+        (
+            lambda: peergrid.run(STEP, 10**19),
+            "A run takes at most 1,000,000,000,000,000,000 steps, got 10,000,000,000,000,000,000.",
+        ),
+        (lambda: drift(3, k=0.1), "A number of a stencil has no cells; use it without [...], or give a field."),
+        (
+            lambda: peergrid.stencil(None),  # type: ignore[arg-type]
+            "A stencil is made of a function of one cell, got None.",
+        ),
+        (
+            lambda: Problem.of(STEP, None),  # type: ignore[arg-type]
+            "Receivers are given as peergrid.Receiver('r1', 'u', (8, 8)), got None.",
+        ),
+        (
+            lambda: peergrid.save(STEP, "u.h5"),  # type: ignore[arg-type]
+            "A simulation is expected, whose fields are saved, got Update(drift: u in (0, 0) to (20, 16)).",
+        ),
+        (
+            lambda: peergrid.run_survey(SURVEY, None),  # type: ignore[arg-type]
+            "'folder' takes a path, text or a pathlib.Path, got None.",
+        ),
+        (
+            lambda: peergrid.run_model(RADAR, resume="no"),  # type: ignore[arg-type]
+            "'resume' is True or False, got 'no'.",
+        ),
+        (
+            lambda: peergrid.run(STEP, 1, comm=np.zeros(3)),  # type: ignore[arg-type]
+            "comm takes an MPI communicator, such as mpi4py.MPI.COMM_WORLD, got array([0., 0., 0.]).",
         ),
         (lambda: torn().run(1), "The simulation failed or was interrupted while stepping; make a new one."),
         (lambda: torn().gather("u"), "The simulation failed or was interrupted while stepping; make a new one."),

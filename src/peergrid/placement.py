@@ -11,7 +11,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.resolve import layout_of, norm_in_passes, partition_of, resolve_options, with_supported_block
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, devices_of
 from peergrid.runtime.ranks.launcher import abort_on_error, joins, own_devices
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
 from peergrid.schedule import Layout, Options, ResolvedOptions
@@ -83,7 +83,7 @@ def place(
 ) -> Placement:
     """The placement of a run of `steps` steps; arguments as in `Simulation`. Options that are None are resolved."""
     if comm is None or not joins(comm):
-        placed, ranks = devices if isinstance(devices, Devices) else parse_devices(str(devices)), None
+        placed, ranks = devices_of(devices), None
     else:
         abort_on_error(comm)
         own = own_devices(devices if isinstance(devices, Devices) else str(devices), comm)

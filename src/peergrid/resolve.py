@@ -10,6 +10,7 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from peergrid.arguments import brief, is_one_of
 from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.grid import Index
@@ -208,10 +209,10 @@ def norm_in_passes(problem: Problem, norm: str) -> bool:
 
     Any other norm is a reduction like those of the user. Raises UsageError for a field that does not change.
     """
-    if norm not in problem.state:
+    if not is_one_of(norm, problem.state):
         raise UsageError(
             f"The norm of every step's change is that of one of the fields that change ({', '.join(problem.state)}), "
-            f"got '{norm}'."
+            f"got {brief(norm)}."
         )
     return problem.grid.ndim == 2 and problem.fields[norm].box.covers(problem.grid.box)
 

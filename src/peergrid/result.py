@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.schedule import Schedule
@@ -113,7 +114,7 @@ class Timeline:
 def check_state(state: State, expected: Mapping[str, str], steps: int) -> None:
     """Raise UsageError for what is no state, one of another problem, or of a step after `steps`."""
     if not isinstance(state, State):
-        raise UsageError(f"A state is expected, such as peergrid.read_state(path) gives, got {state!r:.60}.")
+        raise UsageError(f"A state is expected, such as peergrid.read_state(path) gives, got {brief(state)}.")
     other = sorted(
         part for part in state.identity.keys() | expected.keys() if state.identity.get(part) != expected.get(part)
     )

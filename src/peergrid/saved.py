@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from peergrid.arguments import brief, path_of
+from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.simulate import Simulation
@@ -19,7 +21,9 @@ def save(simulation: Simulation, path: Path | str) -> None:
     """
     import h5py  # imported here, as other programs do not need it
 
-    path, comm = Path(path), simulation.comm
+    if not isinstance(simulation, Simulation):
+        raise UsageError(f"A simulation is expected, whose fields are saved, got {brief(simulation)}.")
+    path, comm = path_of("path", path), simulation.comm
     rank, names = 0 if comm is None else comm.rank, simulation.problem.state
     mine = path.with_name(f"{path.stem}.{rank}.h5")
     parts = {name: simulation.own_parts(name) for name in names}

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from peergrid.arguments import MOST, brief, check_flag, is_one_of, is_whole, path_of
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
@@ -29,7 +30,6 @@ from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.lead import LeadingExecutor, follow
 from peergrid.runtime.ranks.ranks import Communicator
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build
-from peergrid.schedule.build import is_whole
 from peergrid.schedule.proved import require_right
 from peergrid.schedule.schedules import Schedules
 from peergrid.schedule.strategies import StrategyName
@@ -82,7 +82,7 @@ class Simulation:
     ) -> None:
         _check(steps, options)
         self.problem, self.total_steps, self._norm = problem_of(problem), steps, norm
-        cache = None if cache is None else Path(cache)
+        cache = None if cache is None else path_of("cache", cache)
         placement = place(self.problem, steps, devices, options, split=split, norm=norm, cache=cache, comm=comm)
         self._placement, self._ranks = placement, placement.ranks
         self.devices, self.options, self.layout = placement.devices, placement.options, placement.layout
@@ -99,7 +99,7 @@ class Simulation:
         self._schedules = Schedules(self.layout, self.options)
         if self._ranks is not None:
             self._ranks.same("the kernel", kernel)
-        folder = None if sources is None else Path(sources)
+        folder = None if sources is None else path_of("sources", sources)
         self._use(executor_of(self.devices, self.layout, steps, kernel, cache, placement.norm, folder, self._ranks))
         self._begin()
 
@@ -154,8 +154,12 @@ class Simulation:
     def gather(self, name: str, box: Box | None = None) -> Array:
         """A copy of the present values of a state field, on its box or on a part of it; shape: that of the box."""
         self._check_state_field(name)
-        if box is not None and (not isinstance(box, Box) or box.empty or not self.problem.fields[name].box.covers(box)):
-            raise UsageError(f"A box within {self.problem.fields[name].box} is expected for '{name}', got {box}.")
+        whole = self.problem.fields[name].box
+        if box is not None and not (
+            isinstance(box, Box) and box.lies_in(whole.ndim) and whole.covers(box) and not box.empty
+        ):
+            got = box if isinstance(box, Box) else brief(box)
+            raise UsageError(f"A box within {whole} is expected for '{name}', got {got}.")
         with self._open():
             return self._executor.gather(name, self._slot, box)
 
@@ -188,8 +192,8 @@ class Simulation:
         Raises UsageError for other values. Of a field with `prev`, cells that no update writes keep their values:
         raises UsageError if the new ones differ there.
         """
-        if name not in self.problem.fields:
-            raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got '{name}'.")
+        if not is_one_of(name, self.problem.fields):
+            raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got {brief(name)}.")
         described = self.problem.fields[name]
         given = described.with_values(values).first_values()
         with self._open():
@@ -384,12 +388,14 @@ class Simulation:
         return (f"{UNTIMED[strategy].format(strategy)}; {APART}",)
 
     def _check_state_field(self, name: str) -> None:
-        if name not in self.problem.state:
-            raise UsageError(f"A state field is one of {', '.join(self.problem.state)}, got '{name}'.")
+        if not is_one_of(name, self.problem.state):
+            raise UsageError(f"A state field is one of {', '.join(self.problem.state)}, got {brief(name)}.")
 
     def _check_left(self, steps: int) -> None:
         if not is_whole(steps) or not 0 <= steps <= self.total_steps - self.step:
-            raise UsageError(f"The run takes whole steps and has {self.total_steps - self.step} left, got {steps!r}.")
+            raise UsageError(
+                f"The run takes whole steps and has {self.total_steps - self.step} left, got {brief(steps)}."
+            )
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -437,10 +443,11 @@ def run(
     Raises Unstable if a field becomes NaN or infinite (noticed within `CHECK_EVERY` steps), UsageError for arguments
     that are not valid, DoesNotFit if the devices have too little memory.
     """
-    if (call is None) != (every == 0) or not is_whole(every) or every < 0 or not (call is None or callable(call)):
+    check_flag("progress", progress)
+    if not is_whole(every) or every < 0 or (call is None) != (every == 0) or not (call is None or callable(call)):
         raise UsageError(
             "A run takes 'every' and 'call' together, such as every=100, call=print, "
-            f"got every={every!r} and call={call!r}."
+            f"got every={brief(every)} and call={brief(call)}."
         )
     with Simulation(step, steps, devices=devices, options=options, split=split, norm=norm, comm=comm) as simulation:
         depth = simulation.options.depth
@@ -470,6 +477,8 @@ def _reporter(simulation: Simulation, wanted: bool) -> Iterator[Callable[[int], 
 
 def _check(steps: int, options: object) -> None:
     if not is_whole(steps) or steps < 0:
-        raise UsageError(f"A run takes zero or more whole steps, got {steps!r}.")
+        raise UsageError(f"A run takes zero or more whole steps, got {brief(steps)}.")
+    if steps > MOST:
+        raise UsageError(f"A run takes at most {MOST:,} steps, got {steps:,}.")
     if not isinstance(options, Options | ResolvedOptions | None):
-        raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {options!r}.")
+        raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {brief(options)}.")

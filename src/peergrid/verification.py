@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from peergrid.arguments import brief
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import UsageError
 from peergrid.grid.partition import Partition
@@ -86,7 +87,7 @@ def target_of(spec: str) -> Target:
     if kind in ("", "cpu") and rest.isdigit() and 1 <= int(rest) <= MOST_VIRTUAL:
         return Target(int(rest))
     raise UsageError(
-        f"The devices of a proof are 'cpu:N' with N from 1 to {MOST_VIRTUAL}, or 'cuda:0,1', got '{spec}'."
+        f"The devices of a proof are 'cpu:N' with N from 1 to {MOST_VIRTUAL}, or 'cuda:0,1', got {brief(spec)}."
     )
 
 

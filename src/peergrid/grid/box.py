@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -11,6 +11,7 @@ from operator import lt
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.arguments import brief, whole
 from peergrid.errors import UsageError
 
 Index = tuple[int, ...]
@@ -24,19 +25,33 @@ class Box:
     hi: Index
 
     def __post_init__(self) -> None:
-        if len(self.lo) != len(self.hi):
-            raise UsageError(f"A box needs corners of equal length, got {self.lo} and {self.hi}.")
+        if not (type(self.lo) is type(self.hi) is tuple and len(self.lo) == len(self.hi)):
+            self._take(whole(self.lo), whole(self.hi))
+
+    def _take(self, lo: Index | None, hi: Index | None) -> None:
+        """Make corners of other sequences than tuples tuples, too."""
+        if lo is None or hi is None or len(lo) != len(hi):
+            raise UsageError(
+                "A box takes two corners of as many whole numbers, such as Box((0, 0), (8, 8)), "
+                f"got {brief(self.lo)} and {brief(self.hi)}."
+            )
+        object.__setattr__(self, "lo", lo)
+        object.__setattr__(self, "hi", hi)
 
     @classmethod
-    def of(cls, shape: Iterable[int]) -> Box:
+    def of(cls, shape: Sequence[int]) -> Box:
         """The box of that shape whose first cell is the origin."""
-        extent = tuple(shape)
+        extent = whole(shape)
+        if extent is None:
+            raise UsageError(f"The shape of a box is whole numbers such as (8, 8), got {brief(shape)}.")
         return cls((0,) * len(extent), extent)
 
     @classmethod
-    def cell(cls, index: Iterable[int]) -> Box:
+    def cell(cls, index: Sequence[int]) -> Box:
         """The box that holds one cell."""
-        corner = tuple(index)
+        corner = whole(index)
+        if corner is None:
+            raise UsageError(f"The cell of a box is whole numbers such as (8, 8), got {brief(index)}.")
         return cls(corner, tuple(i + 1 for i in corner))
 
     @property
@@ -55,6 +70,10 @@ class Box:
     @property
     def empty(self) -> bool:
         return not all(map(lt, self.lo, self.hi))
+
+    def lies_in(self, ndim: int) -> bool:
+        """True for corners of whole numbers, one for each of so many axes."""
+        return len(self.lo) == ndim and None not in (whole(self.lo), whole(self.hi))
 
     def __and__(self, other: Box) -> Box:
         """The cells in both."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
+from math import prod
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from peergrid.arguments import MOST, brief, check_name, is_one_of, is_whole, whole
 from peergrid.errors import UsageError
 from peergrid.grid.box import Box, Index
 
@@ -43,17 +45,19 @@ class Grid:
         boundary: Boundary | Sequence[Boundary] = "fixed",
         dtype: DTypeLike = "float32",
     ) -> None:
-        extent = (shape,) if isinstance(shape, int) else tuple(shape)
+        extent = whole((shape,) if is_whole(shape) else shape)
+        if extent is None or not 1 <= len(extent) <= 3 or min(extent) < 1:
+            raise UsageError(f"A grid's shape is expected to be one to three positive integers, got {brief(shape)}.")
+        if prod(extent) > MOST:
+            raise UsageError(f"A grid has at most {MOST:,} cells, got {prod(extent):,}.")
         each = isinstance(boundary, Sequence) and not isinstance(boundary, str)
         kinds = tuple(boundary) if each else (boundary,) * len(extent)
-        if not 1 <= len(extent) <= 3 or any(not _is_whole(n) or n < 1 for n in extent):
-            raise UsageError(f"A grid's shape is expected to be one to three positive integers, got {shape!r}.")
         if len(kinds) != len(extent):
             raise UsageError(f"A grid of {len(extent)} axes takes one boundary or {len(extent)}, got {len(kinds)}.")
         for kind in kinds:
-            if kind not in get_args(Boundary):
-                raise UsageError(f"A boundary is 'fixed', 'periodic' or 'reflecting', got {kind!r}.")
-        object.__setattr__(self, "shape", tuple(int(n) for n in extent))
+            if not is_one_of(kind, get_args(Boundary)):
+                raise UsageError(f"A boundary is 'fixed', 'periodic' or 'reflecting', got {brief(kind)}.")
+        object.__setattr__(self, "shape", extent)
         object.__setattr__(self, "boundary", kinds)
         object.__setattr__(self, "dtype", _dtype(dtype))
 
@@ -105,9 +109,12 @@ class Grid:
         prev: the values one step earlier, given in the same way, for stencils that read `u.prev`; default: `init`.
         Raises UsageError for values of another shape or kind, or that the dtype cannot hold.
         """
+        check_name("A field", name)
         box = self.box if within is None else within
-        if not isinstance(box, Box):
-            raise UsageError(f"Field '{name}' is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {box!r}.")
+        if not isinstance(box, Box) or not box.lies_in(self.ndim):
+            raise UsageError(
+                f"Field '{name}' is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {brief(box)}."
+            )
         if box.empty or not self.box.covers(box):
             raise UsageError(f"Field '{name}' is confined to {box}, which is not inside the grid {self.box}.")
         for axis in range(self.ndim):
@@ -125,8 +132,9 @@ class Grid:
 
     def profile(self, name: str, axis: int, values: ArrayLike) -> Field:
         """A coefficient that varies along one axis only; `values` has shape (cells along that axis,)."""
-        if not 0 <= axis < self.ndim:
-            raise UsageError(f"Profile '{name}' names axis {axis}; the grid has axes 0 to {self.ndim - 1}.")
+        check_name("A profile", name)
+        if not is_whole(axis) or not 0 <= axis < self.ndim:
+            raise UsageError(f"Profile '{name}' names axis {brief(axis)}; the grid has axes 0 to {self.ndim - 1}.")
         return Field(name, self, self.box, (axis,), _values(name, self, (self.shape[axis],), values))
 
     def signal(self, name: str, samples: ArrayLike, slopes: Sequence[int] = (), first: int = 0) -> Signal:
@@ -135,18 +143,22 @@ class Grid:
         With slopes, a whole number per axis, it differs from cell to cell, as a plane wave does. Samples then have
         shape (steps, places), and cell (i, j, k) reads place first + slopes[0] i + slopes[1] j + slopes[2] k.
         """
+        check_name("A signal", name)
         with np.errstate(over="ignore"):
             array = np.atleast_1d(_real(name, samples).astype(self.dtype, order="C"))
         if not np.isfinite(array).all():
             raise UsageError(f"Signal '{name}' takes finite numbers, got some that {self.dtype} cannot hold; scale it.")
-        if len(slopes) not in (0, self.ndim) or not all(map(_is_whole, (*slopes, first))):
-            raise UsageError(f"Signal '{name}' takes slopes of {self.ndim} whole numbers, got {slopes} and {first}.")
-        if any(slope and wraps for slope, wraps in zip(slopes, self.periodic, strict=False)):
+        along = whole(slopes)
+        if along is None or len(along) not in (0, self.ndim) or not is_whole(first):
+            raise UsageError(
+                f"Signal '{name}' takes slopes of {self.ndim} whole numbers, got {brief(slopes)} and {brief(first)}."
+            )
+        if any(slope and wraps for slope, wraps in zip(along, self.periodic, strict=False)):
             raise UsageError(f"Signal '{name}' takes no slope along a periodic axis, got {slopes}.")
-        if array.ndim != (2 if slopes else 1):
-            expected = "one number for each step and place" if slopes else "a one-dimensional array"
+        if array.ndim != (2 if along else 1):
+            expected = "one number for each step and place" if along else "a one-dimensional array"
             raise UsageError(f"Signal '{name}' takes {expected}, got shape {array.shape}.")
-        return Signal(name, self, array, tuple(map(int, slopes)), int(first))
+        return Signal(name, self, array, along, int(first))
 
     def table(self, name: str, values: ArrayLike) -> Table:
         """Numbers that a stencil looks up by a whole number, as `table[index[0, 0]]`; shape (entries,).
@@ -154,6 +166,7 @@ class Grid:
         They are converted to the grid's dtype, and copied unless they are read-only. There are at most as many as the
         dtype has whole numbers in a row: 2^24 in single precision, 2^31 in double.
         """
+        check_name("A table", name)
         entries, most = _converted(name, self, values), 2 ** min(np.finfo(self.dtype).nmant + 1, 31)
         if entries.ndim != 1 or not 0 < len(entries) <= most:
             raise UsageError(f"Table '{name}' takes a list of 1 to {most} numbers, got shape {entries.shape}.")
@@ -309,16 +322,12 @@ def _dtype(given: DTypeLike) -> Dtype:
     """The name of a dtype, from any form that NumPy accepts."""
     try:
         name = np.dtype(given).name
-    except TypeError:
+    except (TypeError, ValueError):
         name = ""
     for known in get_args(Dtype):
         if name == known and given is not None:
             return cast(Dtype, known)
-    raise UsageError(f"A grid's dtype is 'float32' or 'float64', got {given!r}.")
-
-
-def _is_whole(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    raise UsageError(f"A grid's dtype is 'float32' or 'float64', got {brief(given)}.")
 
 
 def _shifts(shape: Index, periodic: tuple[bool, ...], box: Box, window: Box) -> list[Index]:

@@ -12,6 +12,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.arguments import brief, whole
 from peergrid.errors import UsageError
 from peergrid.grid.box import Box, Index
 from peergrid.grid.grid import Grid
@@ -30,14 +31,17 @@ class Partition:
     cuts: tuple[Index, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.parts) != self.grid.ndim or any(p < 1 for p in self.parts):
+        parts = whole(self.parts)
+        if parts is None or len(parts) != self.grid.ndim or min(parts) < 1:
             raise UsageError(
-                f"A split gives a positive number of parts for each of the {self.grid.ndim} axes, got {self.parts}."
+                f"A split gives a positive number of parts for each of the {self.grid.ndim} axes, "
+                f"got {brief(self.parts)}."
             )
-        for axis, (parts, extent) in enumerate(zip(self.parts, self.grid.shape, strict=True)):
-            if parts > extent:
+        object.__setattr__(self, "parts", parts)
+        for axis, (number, extent) in enumerate(zip(parts, self.grid.shape, strict=True)):
+            if number > extent:
                 raise UsageError(
-                    f"The grid has {extent} cells along axis {axis}, too few for {parts} parts; "
+                    f"The grid has {extent} cells along axis {axis}, too few for {number} parts; "
                     f"use at most {extent} devices there or split another axis."
                 )
         if not self.cuts:

@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.images.formula import Formula, parse
 from peergrid.images.table import Pixels, table
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, devices_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def applied(formula: str | Formula, image: Any, devices: str | Devices = "auto")
     pixels = np.ascontiguousarray(image)
     if pixels.dtype not in (np.uint8, np.uint16):
         raise UsageError(f"An image is expected to be of uint8 or uint16, got {pixels.dtype}; convert it first.")
-    chosen = devices if isinstance(devices, Devices) else parse_devices(devices)
+    chosen = devices_of(devices)
     values = table(parse(formula) if isinstance(formula, str) else formula, pixels.dtype)
     if chosen.kind == "cpu":
         _on_processors(pixels[:0], values, 1)  # compiles

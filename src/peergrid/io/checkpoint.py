@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.arguments import brief, path_of
 from peergrid.errors import UsageError
 from peergrid.files import reason
 from peergrid.io.hdf5 import creating, text, words
@@ -30,9 +31,9 @@ Values = NDArray[Any]
 def write_state(path: Path | str, state: State) -> None:
     """Write the state of a run to an HDF5 file. Raises UsageError if the file cannot be written."""
     if not isinstance(state, State):
-        raise UsageError(f"A state is expected, such as simulation.state() gives, got {state!r:.60}.")
+        raise UsageError(f"A state is expected, such as simulation.state() gives, got {brief(state)}.")
     arrays = dict(_arrays(state))
-    with creating(Path(path), checked=True) as new:
+    with creating(path_of("path", path), checked=True) as new:
         file = new.hdf5
         file.attrs["format"], file.attrs["peergrid"] = FORMAT, text(state.version)
         file.attrs["step"], file.attrs["seconds"] = state.step, state.seconds
@@ -46,6 +47,7 @@ def write_state(path: Path | str, state: State) -> None:
 
 def read_state(path: Path | str) -> State:
     """Read a state from a file. Raises UsageError if the file is not a checkpoint, or damaged."""
+    path = path_of("path", path)
     try:
         with h5py.File(path, "r") as file:
             given, state = words(file.attrs["sha256"]), _state(file)

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.io.checkpoint import read_state, write_state
 from peergrid.result import State
@@ -29,9 +30,11 @@ class Period:
     @classmethod
     def read(cls, text: str) -> Period:
         """The period of an option such as '500steps' or '60s'. Raises UsageError for other text."""
-        found = PERIOD.fullmatch(text)
+        found = PERIOD.fullmatch(text) if isinstance(text, str) else None
         if found is None or not float(found[1]) or (found[2] == "steps" and "." in found[1]):
-            raise UsageError(f"Checkpoints are made after a period such as 500steps, 60s, 5min or 1h, got '{text}'.")
+            raise UsageError(
+                f"Checkpoints are made after a period such as 500steps, 60s, 5min or 1h, got {brief(text)}."
+            )
         number, unit = found.groups()
         return cls(steps=int(number)) if unit == "steps" else cls(seconds=float(number) * SECONDS[unit])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from peergrid.grid import Index
 from peergrid.models import BuiltModel, Model
 from peergrid.resolve import resolve_options
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, devices_of
 from peergrid.runtime.ranks.ranks import Communicator, devices_of_all
 from peergrid.schedule import Options, ResolvedOptions
 from peergrid.schedule.exchange import Order
@@ -87,9 +87,9 @@ def requested_of(
     """The options given, and for others those of the model."""
     given = model.run
     named = given.devices if devices is None else devices
-    Options(strategy or "overlap", 1 if depth is None else depth)  # refuses what is none
+    Options("overlap" if strategy is None else strategy, 1 if depth is None else depth)  # refuses what is none
     return RequestedOptions(
-        named if isinstance(named, Devices) else parse_devices(str(named)),
+        devices_of(named),
         strategy or (None if given.strategy == "auto" else given.strategy),
         depth or (None if given.depth == "auto" else given.depth),
         None if given.exchange == "auto" else given.exchange,

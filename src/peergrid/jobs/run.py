@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from peergrid.arguments import brief, check_flag, path_of
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
-from peergrid.io.rule import shown
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
 from peergrid.jobs.requested import requested_of
@@ -72,14 +72,15 @@ def run_model(
     Raises the errors of `Simulation`, Unstable if a field is not finite, UsageError if a file cannot be written.
     """
     described = model_of(model)
+    check_flag("resume", resume)
     if call is not None and not callable(call):
-        raise UsageError(f"'call' takes a function of the simulation, got {call!r}.")
+        raise UsageError(f"'call' takes a function of the simulation, got {brief(call)}.")
     if (many := surveyed(described)) is not None:
         warnings.warn(f"The model has a survey of {len(shifts(many))} traces; run_survey runs them.", stacklevel=2)
     period = None if checkpoint is None else Period.read(checkpoint)
     if folder is None and (period is not None or resume):
         raise UsageError("Checkpoints are written to the folder of the results; give 'folder' too.")
-    place = None if folder is None else Folder(Path(folder))
+    place = None if folder is None else Folder(path_of("folder", folder))
     requested = requested_of(described, devices, strategy, depth)
     with nullcontext() if place is None else place.taken():
         if place is not None:
@@ -101,7 +102,7 @@ def model_of(given: Model | Path | str) -> Model:
     if isinstance(given, Path | str):
         return read(given)
     if not hasattr(type(given), "build"):
-        raise UsageError(f"A model is expected, or the path of a model file, got {shown(repr(given))}.")
+        raise UsageError(f"A model is expected, or the path of a model file, got {brief(given)}.")
     return given
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil, inf
 
+from peergrid.arguments import brief, is_whole
 from peergrid.errors import UsageError
 from peergrid.models import BuiltModel
 from peergrid.runtime.devices import Devices, cores
@@ -83,10 +84,10 @@ def fastest(
     each: the devices of a trace, if given; host: this one, or a fake one for tests. Raises UsageError if that does not
     divide all devices.
     """
-    if each is not None and (each < 1 or devices.count % each):
+    if each is not None and (not is_whole(each) or each < 1 or devices.count % each):
         raise UsageError(
             f"The devices of each trace are expected to divide {devices.count}, the number of devices of the run, got "
-            f"{each}; name another number."
+            f"{brief(each)}; name another number."
         )
     best: Share | None = None
     for share in _divisions(built, devices, traces, each, host or Host(cores())):

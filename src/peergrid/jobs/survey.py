@@ -11,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from peergrid.arguments import check_flag, path_of
 from peergrid.errors import UsageError
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions, requested_of
@@ -120,7 +121,8 @@ def run_survey(
     described = surveyed(model_of(model))
     if described is None:
         raise UsageError("A model with a table [survey] is expected, got one without; use run_model for a single run.")
-    place = Folder(Path(folder))
+    check_flag("resume", resume)
+    place = Folder(path_of("folder", folder))
     with place.taken():
         survey = survey_of(described, place, requested_of(described, devices), devices_per_trace)
         done = survey.done(resume=resume)

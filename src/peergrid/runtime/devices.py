@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 
 MOST_VIRTUAL = 1024
@@ -35,6 +36,13 @@ class Devices:
         return f"cpu:{self.count}" if self.kind == "cpu" else "cuda:" + ",".join(map(str, self.ordinals))
 
 
+def devices_of(given: str | Devices) -> Devices:
+    """Devices, or those of a specification. Raises UsageError as `parse_devices` does."""
+    if isinstance(given, Devices):
+        return given
+    return parse_devices(given if isinstance(given, str) else brief(given))
+
+
 def parse_devices(spec: str) -> Devices:
     """The devices of a specification.
 
@@ -50,9 +58,8 @@ def parse_devices(spec: str) -> Devices:
         return Devices("cpu", tuple(range(count)))
     if match := re.fullmatch(r"cuda(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", spec):
         return _gpus(match[1])
-    got = spec if len(spec) <= 60 else f"{spec[:57]}..."
     meant = f"; write 'cpu:{spec}' or GPUs such as 'cuda:0'" if re.fullmatch(r"[1-9][0-9]{0,3}", spec) else ""
-    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got '{got}'{meant}.")
+    raise UsageError(f"Devices are 'auto', 'cpu:4', 'cuda', 'cuda:0,1' or 'cuda:0,0', got {brief(spec)}{meant}.")
 
 
 def cores() -> int:

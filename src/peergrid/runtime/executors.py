@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from peergrid.arguments import brief, is_one_of
 from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.runtime.devices import Devices
@@ -40,8 +41,8 @@ def executor_of(
     Raises UsageError for a kind of kernel or a norm that the devices do not support, DoesNotFit if they have too little
     memory.
     """
-    if kernel not in get_args(KernelKind):
-        raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {kernel!r}.")
+    if not is_one_of(kernel, get_args(KernelKind)):
+        raise UsageError(f"A kernel is one of {', '.join(get_args(KernelKind))}, got {brief(kernel)}.")
     if sources is not None and devices.kind != "cuda":
         raise UsageError(f"The source of kernels is kept for GPUs, not for {devices}; 'peergrid source' prints it.")
     if kernel == "reference" and devices.kind == "cuda":

@@ -11,7 +11,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, devices_of
 from peergrid.runtime.executor import Executor
 from peergrid.runtime.executors import check_size
 from peergrid.runtime.kernel import Kernel
@@ -54,7 +54,7 @@ def place_of(devices: str | Devices | Place, comm: Communicator | None, options:
     if isinstance(devices, Place):
         return devices
     if comm is None or not joins(comm):
-        return Place(devices if isinstance(devices, Devices) else parse_devices(devices))
+        return Place(devices_of(devices))
     abort_on_error(comm)
     together, ranks = devices_of_all(comm, own_devices(devices, comm))
     return Place(together, ranks.by(options.route, together.kind))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from peergrid.runtime.devices import Devices, parse_devices
+from peergrid.runtime.devices import Devices, devices_of
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def hold(devices: str | Devices = "auto") -> Iterator[Devices]:
     Raises, at the beginning of the block, UsageError for devices that do not exist, DeviceFault if a GPU cannot be
     used, DoesNotFit if it has too little memory for a context.
     """
-    found = devices if isinstance(devices, Devices) else parse_devices(str(devices))
+    found = devices_of(devices)
     if found.kind == "cpu":
         yield found
         return

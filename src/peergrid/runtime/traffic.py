@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from peergrid.errors import UsageError
-from peergrid.runtime.devices import Devices, gpu_count, parse_devices
+from peergrid.runtime.devices import Devices, devices_of, gpu_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def traffic(devices: str | Devices = "cuda") -> Iterator[Traffic]:
             "Traffic over NVLink is expected to be counted, but no CUDA device was found here; see 'peergrid machine' "
             "for the reason."
         )
-    chosen = devices if isinstance(devices, Devices) else parse_devices(str(devices))
+    chosen = devices_of(devices)
     with counted(chosen) as found:
         if found.missing:
             raise UsageError(f"Traffic over NVLink is expected to be counted, but {found.missing}.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import cast, get_args
 
+from peergrid.arguments import brief, check_flag, is_one_of, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
@@ -41,18 +42,19 @@ class Options:
     route: Route | Carrier | None = None
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{self.strategy}'.")
-        if self.order not in ORDERS:
-            raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got '{self.order}'.")
-        if self.route is not None and self.route not in ROUTES:
-            raise UsageError(f"A route is one of {', '.join(ROUTES)}, got '{self.route}'.")
+        if not is_one_of(self.strategy, STRATEGIES):
+            raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got {brief(self.strategy)}.")
+        if not is_one_of(self.order, ORDERS):
+            raise UsageError(f"An exchange order is one of {', '.join(ORDERS)}, got {brief(self.order)}.")
+        if self.route is not None and not is_one_of(self.route, ROUTES):
+            raise UsageError(f"A route is one of {', '.join(ROUTES)}, got {brief(self.route)}.")
         if not is_whole(self.depth) or self.depth < 1:
-            raise UsageError(f"The depth is a positive number of steps, got {self.depth!r}.")
+            raise UsageError(f"The depth is a positive number of steps, got {brief(self.depth)}.")
         if self.depth > MOST_DEPTH:
             raise UsageError(f"The depth is at most {MOST_DEPTH:,} steps, got {self.depth:,}.")
         if self.block is not None and not (is_whole(self.block) and 1 <= self.block <= self.depth):
-            raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {self.block!r}.")
+            raise UsageError(f"A pass takes 1 to {self.depth} steps (the depth), got block = {brief(self.block)}.")
+        check_flag("separate", self.separate)
 
     @property
     def within(self) -> Route | None:
@@ -91,11 +93,6 @@ class Schedule:
     final: int
     ops: tuple[Op, ...]
     due: tuple[Due, ...] = ()
-
-
-def is_whole(value: object) -> bool:
-    """True for a whole number of Python or NumPy, but not for truth values."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def layout(problem: Problem, partition: Partition, options: Options, align: Index = ()) -> Layout:

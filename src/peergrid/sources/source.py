@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from peergrid.arguments import brief, is_one_of, is_whole
 from peergrid.errors import UsageError
+from peergrid.schedule.build import MOST_DEPTH
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, Step, problem_of
 
 Target = Literal["cpu", "cuda"]
 TARGETS = get_args(Target)
+MOST_GPUS = 1024
 
 
 def source_of(
@@ -25,16 +28,16 @@ def source_of(
     (None: the fewest that the strategy needs). Raises UsageError for arguments that the target does not have, or if no
     kernel makes so many steps.
     """
-    if target not in TARGETS:
-        raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got '{target}'.")
+    if not is_one_of(target, TARGETS):
+        raise UsageError(f"Source is generated for {' or '.join(TARGETS)}, got {brief(target)}.")
     problem = problem_of(problem)
     if target == "cpu":
         return _of_cpus(problem, steps, strategy, gpus)
-    if strategy is not None and strategy not in STRATEGIES:
-        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got '{strategy}'.")
-    for name, count in (("steps", steps), ("gpus", gpus)):
-        if count is not None and (not isinstance(count, int) or count < 1):
-            raise UsageError(f"'{name}' takes a whole number above 0, got {count!r}.")
+    if strategy is not None and not is_one_of(strategy, STRATEGIES):
+        raise UsageError(f"A strategy is one of {', '.join(STRATEGIES)}, got {brief(strategy)}.")
+    for name, count, most in (("steps", steps, MOST_DEPTH), ("gpus", gpus, MOST_GPUS)):
+        if count is not None and (not is_whole(count) or not 1 <= count <= most):
+            raise UsageError(f"'{name}' takes a whole number from 1 to {most:,}, got {brief(count)}.")
     from peergrid.sources.cuda import source_of_run
 
     return source_of_run(problem, steps, strategy or "overlap", gpus or (2 if strategy == "peer" else 1))

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from peergrid.arguments import brief, whole
 from peergrid.errors import UsageError
-from peergrid.grid import Box, Field, Grid, Index
+from peergrid.grid import Box, Field, Grid
 from peergrid.stencil.expr import Read
 
 
@@ -18,10 +17,10 @@ def confined(what: str, nothing: str, box: Box, given: object) -> Box:
     """The part of a box inside the given one. Raises UsageError if it is empty."""
     if not isinstance(given, Box):
         noun = "An update" if what.startswith("Update") else "A reduction"
-        raise UsageError(f"{noun} is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {given!r}.")
+        raise UsageError(f"{noun} is confined to a peergrid.Box such as Box((0, 0), (8, 8)), got {brief(given)}.")
     lo, hi = whole(given.lo), whole(given.hi)
     if lo is None or hi is None or len(lo) != box.ndim:
-        raise UsageError(f"{what} takes a box with {box.ndim} whole numbers for each corner, got {given!r}.")
+        raise UsageError(f"{what} takes a box with {box.ndim} whole numbers for each corner, got {brief(given)}.")
     inside = box & Box(lo, hi)
     if inside.empty:
         raise UsageError(f"{what} is confined to {given}, which has no cell of {box}: {nothing}.")
@@ -64,12 +63,6 @@ def check_reads(what: str, box: Box, reads: Iterable[Read], grid: Grid, fields: 
                     f"{what} reads '{read.field}' at offset {read.offset} from {box}, outside the field's box "
                     f"{source.box}; confine the {what.split()[0].lower()} with .within(box)."
                 )
-
-
-def whole(index: Iterable[Any]) -> Index | None:
-    """The numbers of an index as Python integers; None if they are no whole numbers."""
-    given = tuple(index) if isinstance(index, Iterable) else (index,)
-    return tuple(map(operator.index, given)) if all(hasattr(i, "__index__") for i in given) else None
 
 
 def _reach(reads: Iterable[Read], axis: int, fields: Mapping[str, Field]) -> tuple[int, int]:

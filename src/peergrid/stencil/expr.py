@@ -18,6 +18,7 @@ from numbers import Real
 from struct import pack
 from typing import Any, Literal, NoReturn, TypeGuard, Union
 
+from peergrid.arguments import is_whole
 from peergrid.errors import NotInAStencil
 from peergrid.grid import Index
 from peergrid.stencil.interned import Interned
@@ -74,6 +75,9 @@ class Expr(metaclass=Interned):
                 return f"<expression of {len(parts)} parts>"
         return text[self]
 
+    def __getitem__(self, offset: object) -> NoReturn:
+        raise NotInAStencil("A number of a stencil has no cells; use it without [...], or give a field.")
+
     def __add__(self, other: Number) -> Expr:
         return Binary("add", self, as_expr(other))
 
@@ -99,7 +103,7 @@ class Expr(metaclass=Interned):
         return Binary("div", as_expr(other), self)
 
     def __pow__(self, power: Number) -> Expr:
-        if isinstance(power, bool) or not hasattr(power, "__index__") or not 1 <= power <= 8:
+        if not is_whole(power) or not 1 <= power <= 8:
             return Function("power", self, as_expr(power))
         result: Expr = self
         for _ in range(int(power) - 1):

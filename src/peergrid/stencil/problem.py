@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.arguments import brief, check_name, is_one_of, is_whole, whole
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal, Table
-from peergrid.stencil.confine import answerable, check_reads, confined, whole
+from peergrid.stencil.confine import answerable, check_reads, confined
 from peergrid.stencil.expr import Expr, Read, reads, shown
 from peergrid.stencil.reduction import NORM, PREVIOUS, Reduction, checked, norm_of
 
 Named = TypeVar("Named", Field, Signal, Table)
+Part = TypeVar("Part", "Receiver", Reduction)
 NO_CHANGE = "no cell would change"
 NOTHING = "nothing would change"
+A_RECEIVER = "Receivers are given as peergrid.Receiver('r1', 'u', (8, 8))"
+A_REDUCTION = "Reductions are given as a function of fields marked with peergrid.reduction, called with its fields"
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,9 @@ class Stage:
         if not isinstance(self.updates, Iterable):
             raise UsageError(f"A stage takes a list of updates, got {self.updates!r:.60}; write [update].")
         object.__setattr__(self, "updates", tuple(self.updates))
+        for update in self.updates:
+            if not isinstance(update, Update):
+                raise UsageError(f"A stage takes a list of updates, got {brief(update)} in it.")
         for one, two in combinations(self.updates, 2):
             shared = set(one.targets) & set(two.targets)
             if shared and one.box.overlaps(two.box):
@@ -124,9 +131,12 @@ class Receiver:
     cell: Index
 
     def __post_init__(self) -> None:
-        cell = whole(self.cell)
+        check_name("A receiver", self.name)
+        cell = whole((self.cell,) if is_whole(self.cell) else self.cell)
         if cell is None:
-            raise UsageError(f"Receiver '{self.name}' takes a cell such as (8, 8), whole numbers, got {self.cell!r}.")
+            raise UsageError(
+                f"Receiver '{self.name}' takes a cell such as (8, 8), whole numbers, got {brief(self.cell)}."
+            )
         object.__setattr__(self, "cell", cell)
 
 
@@ -170,7 +180,7 @@ class Problem:
         updates = [u for stage in staged for u in stage.updates]
         if not updates:
             raise UsageError("A problem needs at least one update, got none.")
-        asked = [reductions] if isinstance(reductions, Reduction) else list(reductions)
+        asked = _listed(reductions, Reduction, A_REDUCTION)
         fields = _by_name(chain.from_iterable(u.fields for u in updates))
         grid = next(iter(fields.values())).grid
         _check_grids(fields.values(), grid)
@@ -184,9 +194,9 @@ class Problem:
         _check_grids(tables.values(), grid)
         _check_signals(u for stage in cut for u in stage.updates)
         params = dict(chain(*(u.params for u in updates), *(one.params for one in reduced)))
-        recorded = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
+        recorded = _listed(receivers, Receiver, A_RECEIVER)
         _check_receivers(recorded, fields)
-        return _made_of(grid, fields, signals, params, tables, cut, recorded, reduced)
+        return _made_of(grid, fields, signals, params, tables, cut, tuple(recorded), reduced)
 
     def with_norm(self, name: str) -> Problem:
         """The same problem with one more reduction, `NORM`: the norm of the change of a state field.
@@ -250,6 +260,15 @@ class Problem:
 
 Step = Problem | Iterable[Stage | Update] | Stage | Update
 """The input of a run: a problem, or updates and stages in order."""
+
+
+def _listed(given: object, kind: type[Part], expected: str) -> list[Part]:
+    """One value of a kind, or several, as a list."""
+    if isinstance(given, kind):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise UsageError(f"{expected}, got {brief(given)}.")
+    return list(given)
 
 
 def problem_of(step: Step) -> Problem:
@@ -329,10 +348,7 @@ def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[S
     kept = _previous_fields(stages)
     for one in given:
         if not isinstance(one, Reduction):
-            raise UsageError(
-                f"Reductions are given as a function of fields marked with peergrid.reduction, called with its fields, "
-                f"got {shown(one)}."
-            )
+            raise UsageError(f"{A_REDUCTION}, got {shown(one)}.")
         _check_grids(one.fields, grid)
         if one.name in found:
             raise UsageError(f"Two reductions are called '{one.name}'; give each its own name.")
@@ -371,11 +387,11 @@ def _check_signals(updates: Iterable[Update]) -> None:
                 )
 
 
-def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field]) -> None:
+def _check_receivers(receivers: Iterable[Receiver], fields: Mapping[str, Field]) -> None:
     seen: set[str] = set()
     for receiver in receivers:
         if not isinstance(receiver, Receiver):
-            raise UsageError(f"Receivers are given as peergrid.Receiver('r1', 'u', (8, 8)), got {receiver!r}.")
+            raise UsageError(f"{A_RECEIVER}, got {brief(receiver)}.")
         if receiver.name in seen:
             raise UsageError(f"Two receivers are called '{receiver.name}'; give each its own name.")
         seen.add(receiver.name)
@@ -383,10 +399,10 @@ def _check_receivers(receivers: tuple[Receiver, ...], fields: Mapping[str, Field
 
 
 def _check_receiver(receiver: Receiver, fields: Mapping[str, Field]) -> None:
-    if receiver.field not in fields:
+    if not is_one_of(receiver.field, fields):
         raise UsageError(
             f"Receiver '{receiver.name}' records a field of the problem ({', '.join(sorted(fields))}), got "
-            f"'{receiver.field}'."
+            f"{brief(receiver.field)}."
         )
     box = fields[receiver.field].box
     if len(receiver.cell) != box.ndim or receiver.cell not in box:

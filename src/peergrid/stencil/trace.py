@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from operator import index
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
+from peergrid.arguments import MOST, check_name, is_one_of, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal, Table
 from peergrid.stencil.elementary import expanded
@@ -185,6 +186,8 @@ class Lookup(_StandIn):
 StandIn = Cell | Clock | Lookup | Expr | tuple["StandIn", ...]
 """The value that the traced function gets for a field, a signal, a table, a number, or a list of those."""
 
+Function = TypeVar("Function", bound=Callable[..., object])
+
 Argument = Field | Signal | Table | float | Sequence["Argument"]
 
 
@@ -262,11 +265,15 @@ def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> C
     so on; name: in the results, by default the function's. Inside, `u[i, j]` is the value after the step,
     `u.prev[0, 0]` that before it.
     """
-    if kind not in KINDS:
+    if not is_one_of(kind, KINDS):
         raise UsageError(f"A reduction is one of {', '.join(KINDS)}, got {shown(kind)}.")
-    if not hasattr(every, "__index__") or isinstance(every, bool) or every < 1:
-        raise UsageError(f"A reduction is made after every so many whole steps, at least 1, got every = {every!r}.")
-    return lambda function: Reducer(function, kind, index(every), name or _name(function))
+    if not is_whole(every) or not 1 <= every <= MOST:
+        raise UsageError(
+            f"A reduction is made after every so many whole steps, at least 1, got every = {shown(every)}."
+        )
+    if name is not None:
+        check_name("A reduction", name)
+    return lambda function: Reducer(_function("reduction", function), kind, index(every), name or _name(function))
 
 
 def _name(function: Callable[..., object]) -> str:
@@ -317,7 +324,13 @@ def stencil(function: Callable[..., None]) -> Stencil:
     `u.prev[0, 0]` is the value one step earlier (at step 0 the first values, or `prev` of `Grid.field`), and `s.now` is
     the sample of signal `s`. The function is called once, to record its expressions; it is not run for each cell.
     """
-    return Stencil(function)
+    return Stencil(_function("stencil", function))
+
+
+def _function(what: str, given: Function) -> Function:
+    if not callable(given):
+        raise UsageError(f"A {what} is made of a function of one cell, got {shown(given)}.")
+    return given
 
 
 def _grid(notes: _Notes) -> Grid:
@@ -326,7 +339,7 @@ def _grid(notes: _Notes) -> Grid:
 
 def _offset(described: Field, offset: int | Index) -> Index:
     given = offset if isinstance(offset, tuple) else (offset,)
-    if len(given) != described.grid.ndim or not all(hasattr(i, "__index__") for i in given):
+    if len(given) != described.grid.ndim or not all(map(is_whole, given)):
         raise UsageError(
             f"'{described.name}' is indexed by {described.grid.ndim} whole-number offsets from the cell, known before "
             f"the run, got {', '.join(map(shown, given))}."

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
+from peergrid.arguments import brief
 from peergrid.errors import DeviceFault, PeergridError, UsageError, extra
-from peergrid.runtime.devices import Devices, cores, parse_devices
+from peergrid.runtime.devices import Devices, cores, devices_of
 from peergrid.runtime.ranks.gpus import host, share
 from peergrid.runtime.ranks.ranks import WAIT, Communicator, Ranks, take_names
 
@@ -68,11 +69,11 @@ def joins(comm: Communicator | None) -> bool:
     if comm is None:
         return False
     try:
-        size = comm.size
+        size, rank = comm.size, comm.rank
     except Exception:  # of anything, or of MPI, for a communicator that is none
-        size = 0
-    if type(size) is not int or size < 1:
-        raise UsageError(f"comm takes an MPI communicator, such as mpi4py.MPI.COMM_WORLD, got {comm!r}.")
+        size, rank = 0, 0
+    if type(size) is not int or not 0 <= rank < size:
+        raise UsageError(f"comm takes an MPI communicator, such as mpi4py.MPI.COMM_WORLD, got {brief(comm)}.")
     loaded = sys.modules.get("mpi4py.MPI")
     if loaded is not None and comm == loaded.COMM_WORLD:
         _require_joined(size, launched())
@@ -106,7 +107,7 @@ def own_devices(asked: str | Devices, comm: Communicator) -> Devices:
     All ranks call it, whatever they ask for, and may ask for different ones.
     """
     hosts = Ranks(comm).allgather(host())
-    found = asked if isinstance(asked, Devices) else parse_devices(asked)
+    found = devices_of(asked)
     if asked not in ("auto", "cuda"):
         return found
     here = [rank for rank, name in enumerate(hosts) if name == hosts[comm.rank]]

@@ -1,0 +1,70 @@
+"""The kinds of arguments that public calls have in common, as tests of one value of any type."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from operator import index
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peergrid.errors import UsageError
+
+Whole = tuple[int, ...]
+MOST = 10**18
+"""Of cells, steps and bytes: what 64 bits count, with room for their size."""
+
+
+def is_whole(value: object) -> bool:
+    """True for a whole number of Python or NumPy, but not for truth values."""
+    if isinstance(value, bool):
+        return False
+    try:
+        index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def whole(values: Any) -> Whole | None:
+    """The numbers of a sequence or an array as Python integers; None if they are no whole numbers."""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or np.ndim(values) != 1:
+        return None
+    given = tuple(values)
+    return tuple(map(index, given)) if all(map(is_whole, given)) else None
+
+
+def is_one_of(value: object, names: Collection[str]) -> bool:
+    """True for a text among the names."""
+    return isinstance(value, str) and value in names
+
+
+def brief(value: object, most: int = 60) -> str:
+    """A short text of any value on one line, for a sentence."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def check_name(what: str, name: object) -> None:
+    """Raise UsageError for a name that is no text, or that no file or message can show; what: as in 'A field'."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise UsageError(
+            f"{what} has a name, text that is not empty and without control characters, got {brief(name)}."
+        )
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise UsageError for an argument that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise UsageError(f"'{name}' is True or False, got {brief(value)}.")
+
+
+def path_of(name: str, value: object) -> Path:
+    """The path that an argument gives. Raises UsageError for what is none."""
+    if isinstance(value, str | os.PathLike):
+        found = os.fspath(value)
+        if isinstance(found, str) and found and "\0" not in found:
+            return Path(found)
+    raise UsageError(f"'{name}' takes a path, text or a pathlib.Path, got {brief(value)}.")
