@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
@@ -28,7 +30,7 @@ from peergrid.models.fdtd.model import (
     ReceiverArray,
     ReceiverSpec,
 )
-from peergrid.models.fdtd.pictures import picture_model, places
+from peergrid.models.fdtd.pictures import picture_model, picture_section, places
 from peergrid.models.fdtd.shapes import Box
 from peergrid.models.fdtd.tints import MOST_NAMED, material_tints
 from peergrid.models.waveforms import Ricker
@@ -234,6 +236,19 @@ def test_a_plane_wave_is_a_line_across_the_picture(tmp_path: Path) -> None:
     picture_model(tmp_path / "point.svg", build(MODEL))
     drawn, other = ((tmp_path / name).read_text() for name in ("model.svg", "point.svg"))
     assert drawn.count('<g id="line2d') == other.count('<g id="line2d') + 1
+
+
+@pytest.mark.parametrize(("gain", "label"), [("agc", "Ez, automatic gain control (AGC), window"), ("none", "Ez (V/m)")])
+def test_sections_have_gain_or_the_amplitudes_as_they_are(tmp_path: Path, gain: Any, label: str) -> None:
+    """By the label of the colours, and by its numbers: of the field, or of a ratio."""
+    built = build(replace(MODEL, output=Output(gain=gain)))
+    strong = {name: 1000 * values for name, values in waves(built).items()}
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        picture_section(tmp_path / "section.svg", built, built.recorders[1:], strong)
+    text = (tmp_path / "section.svg").read_text()
+    assert label in text
+    assert ("AGC" in text) == (gain == "agc")
+    assert (">750<" in text) == (gain == "none")
 
 
 def test_few_receivers_are_larger_than_many(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import matplotlib
 import numpy as np
 import pytest
 from fdtd3d_examples import SPACING, absorbing, vacuum
@@ -275,3 +276,7 @@ def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
     values = np.stack([found.traces["rx1.Ez"]])
     traces = [Trace(((0.0, 0.0, 0.0),), ((k * SPACING, 0.0, 0.0),), values) for k in range(3)]
     assert [file.name for file in model.build().write_survey(tmp_path, traces, {})] == ["results.h5", "section-rx1.svg"]
+    for pictures, label in ((model.pictures, "Ez, automatic gain"), (replace(model.pictures, gain="none"), "Ez (V/m)")):
+        with matplotlib.rc_context({"svg.fonttype": "none"}):
+            replace(model, pictures=pictures).build().write_survey(tmp_path, traces, {})
+        assert label in (tmp_path / "section-rx1.svg").read_text()

@@ -16,9 +16,11 @@ import zarr
 
 from peergrid import Simulation, UsageError
 from peergrid.models import Outcome, PicturedBuilt, parse, read
+from peergrid.models.survey import Trace
 from peergrid.models.wave.model import WaveModel
+from peergrid.models.wave.picture import picture_survey
 from peergrid.models.wave.results import sampled
-from peergrid.models.wave.shot import coarse
+from peergrid.models.wave.shot import Gather, coarse
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -198,6 +200,16 @@ def test_a_medium_is_drawn_before_it_runs(head: Mapping[str, Any], tmp_path: Pat
     for words in ("x (m)", "depth (m)", "velocity (m/s)", "sources", "receivers"):
         assert words in text
     assert ("section at y = 40 m" in text) == (head is CUBE)
+
+
+@pytest.mark.parametrize(("gain", "label"), [("agc", "pressure, automatic gain control"), ("none", ">pressure<")])
+def test_sections_of_surveys_have_gain_or_none(gain: Any, label: str, tmp_path: Path) -> None:
+    places = [np.array([[10.0 * k, 5.0]]) for k in range(3)]
+    gathers = [Gather(np.ones((1, 24), np.float32), 1e-3, place, place + 50.0) for place in places]
+    traces = [Trace(((10.0 * k, 5.0),), ((50.0 + 10.0 * k, 55.0),), gathers[k].traces) for k in range(3)]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        picture_survey(tmp_path / "section.svg", traces, gathers, "", gain)
+    assert label in (tmp_path / "section.svg").read_text()
 
 
 def test_resampled_traces_are_those_of_the_same_wave() -> None:

@@ -275,12 +275,15 @@ class Output:
     through: Place | None = None
     width: Annotated[int, Rule("a whole number from 160 to 3840", lambda v: 160 <= v <= 3840)] = 720
     surfaces: Annotated[float, Rule("a number from 0 to 10", lambda v: 0 <= v <= 10)] = 0.0
+    gain: Literal["agc", "none"] = "agc"
 
     @property
     def drawn(self) -> Pictures:
         """The pictures."""
         still = self.format if self.pictures else None
-        return Pictures(still, self.colours, self.animation, self.slice, self.through, self.width, self.surfaces)
+        return Pictures(
+            still, self.colours, self.animation, self.slice, self.through, self.width, self.surfaces, self.gain
+        )
 
 
 @dataclass(frozen=True)

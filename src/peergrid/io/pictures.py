@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -23,6 +23,9 @@ STYLE["text.parse_math"] = False  # a $ in a title is a dollar sign
 DPI = 200  # sharp in print at the width of a column
 LARGEST = 1600  # pixels of a map along each axis
 MOST_OUTLINED = 0.15  # of all cells
+
+Gain = Literal["agc", "none"]
+"""Automatic gain control, or amplitudes as they are."""
 
 
 def robust_limit(values: Array, percentile: float = 99.5) -> float:
@@ -49,11 +52,6 @@ def titled(model: str, shown: str) -> str:
     return f"{model}: {shown}" if model else shown
 
 
-def gained(shown: str, samples: int, each: float, unit: str) -> str:
-    """The label of a section's colours; each: the time between samples, in this unit."""
-    return f"{shown}, automatic gain control (AGC), window {gain_window(samples) * each:.3g} {unit}"
-
-
 def gain_window(samples: int) -> int:
     """The length of the window of automatic gain control in samples: a twelfth of the trace."""
     return max(1, samples // 12)
@@ -77,27 +75,32 @@ def section(
     down: tuple[float, str],
     *,
     title: str,
-    label: str,
+    quantity: tuple[str, str],
+    gain: Gain = "agc",
 ) -> None:
-    """Traces side by side, time downwards, each time divided by the running root mean square so that late echoes show.
+    """Traces side by side, time downwards.
 
     values: shape (traces, samples); across: the position of each trace, and the label of that axis; traces are drawn at
-    even distances; down: the time between samples, and the label; label: of the colours.
+    even distances; down: the time between samples, and its unit; quantity: the name of the values, and their unit;
+    gain: "agc" divides each time by the root mean square of all traces in a window around it, so that late echoes show.
     """
-    gained = values / running_level(values)
-    limit = robust_limit(gained, 97.0)
-    places, words = across
+    (places, words), (each, unit), (name, of_values) = across, down, quantity
+    label = f"{name} ({of_values})" if of_values else name
+    if gain == "agc":
+        label = f"{name}, automatic gain control (AGC), window {gain_window(values.shape[1]) * each:.3g} {unit}"
+        values = values / running_level(values)
+    limit = robust_limit(values, 97.0)
     half = (places[-1] - places[0]) / max(1, len(places) - 1) / 2 or 0.5
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 5.0), dpi=DPI, layout="constrained")
         axes = figure.subplots()
         colours = ListedColormap(diverging(np.linspace(-1, 1, 255)) / 255)
-        extent = (places[0] - half, places[-1] + half, (values.shape[1] - 1) * down[0], 0.0)
+        extent = (places[0] - half, places[-1] + half, (values.shape[1] - 1) * each, 0.0)
         step = 1 + values.shape[1] // LARGEST
-        image = axes.imshow(gained[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
+        image = axes.imshow(values[:, ::step].T, extent=extent, aspect="auto", cmap=colours, vmin=-limit, vmax=limit)
         figure.colorbar(image, ax=axes, label=label, pad=0.02, extend="both")
         axes.set_xlabel(words)
-        axes.set_ylabel(down[1])
+        axes.set_ylabel(f"time ({unit})")
         axes.set_title(title)
         save(path, figure)
 

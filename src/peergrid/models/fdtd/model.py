@@ -126,7 +126,8 @@ class Output:
 
     snapshots: one of the whole field every so many steps, 0 for none; fields: which components; stride: every so
     many cells along each axis; pictures: of the model, receivers and snapshots; format: of the pictures; colours: each
-    snapshot's own range of amplitudes, or a common one; animation: of the snapshots; width: of the animation in pixels.
+    snapshot's own range of amplitudes, or a common one; gain: of sections, automatic or none; animation: of the
+    snapshots; width: of the animation in pixels.
     """
 
     snapshots: Count = 0
@@ -135,6 +136,7 @@ class Output:
     pictures: bool = True
     format: Literal["png", "pdf", "svg"] = "png"
     colours: Literal["own", "common"] = "own"
+    gain: Literal["agc", "none"] = "agc"
     animation: Literal["gif", "mp4", "none"] = "none"
     width: Annotated[int, Rule("a whole number from 160 to 3840", lambda v: 160 <= v <= 3840)] = 720
 

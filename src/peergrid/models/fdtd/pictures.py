@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from peergrid.grid import Array
 from peergrid.io.colours import OUTLINE, diverging, shades
-from peergrid.io.pictures import DPI, LARGEST, STYLE, curves, gained, outlines, robust_limit, save, section, titled
+from peergrid.io.pictures import DPI, LARGEST, STYLE, curves, outlines, robust_limit, save, section, titled
 from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
 from peergrid.models.fdtd.materials import CONDUCTOR
 from peergrid.models.fdtd.model import PlaneWave
@@ -71,19 +71,17 @@ def picture_receiver(path: Path, built: Built, recorder: ModelReceiver, traces: 
 
 
 def picture_section(path: Path, built: Built, recorders: Sequence[ModelReceiver], traces: Mapping[str, Array]) -> None:
-    """The traces of a line of receivers side by side: their place against time, gained to one level.
-
-    Each time is divided by the root mean square of all receivers in a window around it, so that late echoes show.
-    """
+    """The traces of a line of receivers side by side: their place against time, with the gain that is asked for."""
     component = next(iter(recorders[0].traces))
     values = np.stack([from_rest(traces[r.traces[component]], built.units[component]) for r in recorders])
     section(
         path,
         values,
         places(np.array([one.position for one in recorders])),
-        (built.dt * 1e9, "time (ns)"),
+        (built.dt * 1e9, "ns"),
         title=titled(built.model.title, component),
-        label=gained(component, values.shape[1], built.dt * 1e9, "ns"),
+        quantity=(component, UNIT_NAMES[component]),
+        gain=built.model.output.gain,
     )
 
 
@@ -96,7 +94,7 @@ def places(positions: Array) -> tuple[list[float], str]:
 
 
 def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, traces: Sequence[Trace]) -> None:
-    """The traces of a survey side by side, gained as `picture_section` does; row: of the receiver's first field."""
+    """The traces of a survey side by side, as `picture_section` draws them; row: of the receiver's first field."""
     component = next(iter(recorder.traces))
     words, along = distances(traces, row)
     values = np.stack([from_rest(one.values[row]) for one in traces])
@@ -104,9 +102,10 @@ def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, 
         path,
         values,
         (along, words),
-        (built.dt * 1e9, "time (ns)"),
+        (built.dt * 1e9, "ns"),
         title=titled(built.model.title, f"{component} at '{recorder.name}'"),
-        label=gained(component, values.shape[1], built.dt * 1e9, "ns"),
+        quantity=(component, UNIT_NAMES[component]),
+        gain=built.model.output.gain,
     )
 
 

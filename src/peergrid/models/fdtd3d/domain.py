@@ -319,7 +319,7 @@ class Pictures:
     format: of stills, None for none; colours: each snapshot's own range of amplitudes, or a common one; animation: of
     all snapshots of the first field in the slice normal to the axis `slice`; width: of it in pixels; through: a point
     that slices go through, metres, by default the first source; surfaces: the share of the amplitude that colours reach
-    to, at which surfaces of snapshots are drawn, 0 for none.
+    to, at which surfaces of snapshots are drawn, 0 for none; gain: of sections, automatic or none.
     """
 
     format: Literal["png", "pdf", "svg"] | None = None
@@ -329,6 +329,7 @@ class Pictures:
     through: tuple[float, float, float] | None = None
     width: int = 720
     surfaces: float = 0.0
+    gain: Literal["agc", "none"] = "agc"
 
 
 @dataclass(frozen=True, eq=False)

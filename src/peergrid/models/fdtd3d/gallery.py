@@ -11,7 +11,7 @@ import numpy as np
 from peergrid.grid import Array
 from peergrid.io.animation import Map, animate
 from peergrid.io.colours import CONDUCTOR_TINT, Rgb, shades
-from peergrid.io.pictures import curves, file_part, gained, robust_limit, section, titled, unused
+from peergrid.io.pictures import curves, file_part, robust_limit, section, titled, unused
 from peergrid.io.snapshots import SnapshotReader, read_snapshots
 from peergrid.models.fdtd3d.build import BuiltDomain
 from peergrid.models.fdtd3d.domain import AXES, PlaneWave
@@ -24,7 +24,7 @@ from peergrid.models.fdtd3d.picture import (
     section_ids,
     through,
 )
-from peergrid.models.fdtd3d.results import samples
+from peergrid.models.fdtd3d.results import UNITS, samples
 from peergrid.models.survey import Trace, distances
 
 MOST_SECTIONS = 12
@@ -70,9 +70,9 @@ def draw_sections(folder: Path, built: BuiltDomain, traces: Sequence[Trace]) -> 
         words, along = distances(traces, rows[0][1])
         made.append(unused(folder / f"section-{file_part(recorder.name)}.{built.pictures.format}", made))
         section(
-            made[-1], values, (along, words), (built.dt * 1e9, "time (ns)"),
-            title=titled(built.model.title, f"{output} at '{recorder.name}'"),
-            label=gained(output, values.shape[1], built.dt * 1e9, "ns"),
+            made[-1], values, (along, words), (built.dt * 1e9, "ns"),
+            title=titled(built.model.title, f"{output} at '{recorder.name}'"), quantity=(output, UNITS[output[0]]),
+            gain=built.pictures.gain,
         )  # fmt: skip
     return tuple(made)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from math import ceil, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,13 +129,15 @@ class Output:
     """The files that are written beside gather.h5.
 
     snapshots: one of the waves every so many steps, 0 for none, on every `stride`-th node; picture: of the gather;
-    segy: the gather as SEG-Y too, at a sampling of whole microseconds.
+    segy: the gather as SEG-Y too, at a sampling of whole microseconds; gain: of the section of a survey, automatic or
+    none.
     """
 
     snapshots: Count = 0
     stride: PositiveCount = 1
     picture: bool = True
     segy: bool = False
+    gain: Literal["agc", "none"] = "agc"
 
 
 @dataclass(frozen=True)

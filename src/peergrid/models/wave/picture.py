@@ -11,7 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from peergrid.io.colours import diverging
-from peergrid.io.pictures import LARGEST, STYLE, gained, robust_limit, save, section, titled
+from peergrid.io.pictures import LARGEST, STYLE, Gain, robust_limit, save, section, titled
 from peergrid.models.survey import Trace, distances
 from peergrid.models.wave.shot import Gather, Shot
 
@@ -71,15 +71,16 @@ def picture_medium(path: Path, shot: Shot, title: str) -> None:
         save(path, figure)
 
 
-def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str) -> None:
-    """The traces of the first receiver for all shots side by side, with gain."""
+def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str, gain: Gain) -> None:
+    """The traces of the first receiver for all shots side by side."""
     words, along = distances(traces)
     values = np.stack([gather.traces[0] for gather in gathers])
     section(
         path,
         values,
         (along, words),
-        (gathers[0].dt, "time (s)"),
+        (gathers[0].dt, "s"),
         title=titled(title, "the first receiver of each shot"),
-        label=gained("pressure", values.shape[1], gathers[0].dt, "s"),
+        quantity=("pressure", ""),
+        gain=gain,
     )

@@ -113,7 +113,7 @@ class BuiltWaves:
             from peergrid.models.wave.picture import picture_survey  # imports matplotlib
 
             written.append(folder / "section.png")
-            picture_survey(written[-1], traces, gathers, self.model.title)
+            picture_survey(written[-1], traces, gathers, self.model.title, self.model.output.gain)
         return tuple(written)
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
