@@ -69,8 +69,8 @@ def test_samples_of_a_pulse_have_its_highest_frequency(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1,2\nx,y\n", "got the line 'x,y'; correct it."),
-        ("1,2\n2,3,4\n", "got the line '2,3,4'; correct it."),
+        ("1,2\n\nx,y\n", "got another kind of line 3; correct it."),
+        ("1,2\n2,3,4\n", "got another kind of line 2; correct it."),
         ("1,2\n", "got 1 of at least two lines; correct them."),
         ("", "got 0 of at least two lines; correct them."),
         ("1,2\n1,3\n", "got times that do not rise; correct them."),

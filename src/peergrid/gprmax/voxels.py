@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
-from peergrid.files import check_plain, reason
+from peergrid.files import reason
 from peergrid.gprmax.items import Dispersion, IgnoredCommand, Material
 from peergrid.gprmax.library import Database
 from peergrid.gprmax.media import Media
@@ -27,11 +27,10 @@ from peergrid.gprmax.shapes import Frame
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.grid import Index
-from peergrid.io.hdf5 import UNREADABLE, own_dataset
+from peergrid.io.hdf5 import UNREADABLE, own_dataset, reading
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import Medium
 
-LARGEST = 1 << 40  # bytes of a file
 FIXED: tuple[tuple[int, Offset], ...] = (
     (0, (0, 0, 0)), (0, (0, 1, 0)), (0, (0, 1, 1)), (0, (0, 0, 1)),
     (1, (0, 0, 0)), (1, (0, 0, 1)), (1, (1, 0, 1)), (1, (1, 0, 0)),
@@ -62,8 +61,7 @@ def beyond(frame: Frame, item: Voxels) -> tuple[str, ...]:
 @contextmanager
 def _opened(item: Voxels) -> Iterator[h5py.File]:
     try:
-        check_plain(item.file, LARGEST)
-        with h5py.File(item.file, "r") as file:
+        with reading(item.file) as file:
             yield file
     except UsageError:
         raise

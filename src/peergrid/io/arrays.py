@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from peergrid.errors import UsageError, extra
 from peergrid.files import check_plain, reason
-from peergrid.io.hdf5 import own_dataset
+from peergrid.io.hdf5 import LARGEST, own_dataset, reading
 from peergrid.io.rule import shown
 
-LARGEST = 1 << 40  # bytes
 Looked = Callable[[Any], NDArray[Any]]
 """An array as its library opens it → its values, in memory, once its shape and type are seen to be as expected."""
 
@@ -71,7 +70,7 @@ def _npy(file: Path, _: str, looked: Looked) -> NDArray[Any]:
 
 
 def _hdf5(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
-    with h5py.File(file, "r") as opened:
+    with reading(file) as opened:
         names = list[str]()
         opened.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
         return looked(own_dataset(opened, _only(dataset, names)))

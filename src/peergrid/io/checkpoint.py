@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from peergrid.arguments import brief, path_of
 from peergrid.errors import UsageError
 from peergrid.files import reason
-from peergrid.io.hdf5 import creating, text, words
+from peergrid.io.hdf5 import creating, reading, text, words
 from peergrid.result import Records, State
 from peergrid.stencil.reduction import Series
 
@@ -49,7 +49,7 @@ def read_state(path: Path | str) -> State:
     """Read a state from a file. Raises UsageError if the file is not a checkpoint, or damaged."""
     path = path_of("path", path)
     try:
-        with h5py.File(path, "r") as file:
+        with reading(path) as file:
             given, state = words(file.attrs["sha256"]), _state(file)
     except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise _damaged(path, reason(error)) from None

@@ -16,8 +16,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from peergrid.files import check_plain
 from peergrid.io.atomic import replacing
 
+LARGEST = 1 << 40  # bytes
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
 """Errors of NumPy and HDF5 on damaged files."""
 
@@ -111,13 +113,31 @@ def words(found: Any) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[h5py.File]:
+    """An untrusted file. Raises OSError if it is no plain file, ValueError if a part of it lies in another one, which
+    may be a pipe that never ends; nothing there is opened.
+    """
+    check_plain(path, LARGEST)
+    with h5py.File(path, "r") as file:
+        if file.visititems_links(_leads_elsewhere) or file.visititems(_lies_elsewhere):
+            raise ValueError("its values lie in another file")
+        yield file
+
+
+def _leads_elsewhere(_: str, link: object) -> bool | None:
+    return isinstance(link, h5py.ExternalLink) or None  # None: look further
+
+
+def _lies_elsewhere(_: str, found: object) -> bool | None:
+    return (isinstance(found, h5py.Dataset) and bool(found.external or found.is_virtual)) or None
+
+
 def own_dataset(opened: h5py.File, name: str) -> Any:
-    """A dataset with its values in this file. Raises KeyError if there is none, ValueError for any other."""
+    """A dataset of a file that `reading` opened. Raises KeyError if there is none, ValueError if it is empty."""
     found = opened[name]
     if not isinstance(found, h5py.Dataset):
         raise KeyError(name)
-    if found.file.filename != opened.filename or found.external or found.is_virtual:
-        raise ValueError("its values lie in another file")
     if found.shape is None:
         raise ValueError("it holds no values")
     return found

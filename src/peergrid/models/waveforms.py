@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
 from peergrid.io.rule import LARGEST as MOST
-from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule, shown
+from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule
 
 Doubles = NDArray[np.float64]
 
@@ -141,16 +141,15 @@ def read_samples(file: Path) -> tuple[Doubles, Doubles]:
     """Times and values of a CSV file; raises UsageError unless it has two columns with rising times."""
     expected = f"Samples are expected in '{file}' as lines 'seconds,value' with rising times"
     try:
-        lines = [line for line in read_plain(file, LARGEST).decode("utf-8").splitlines() if line.strip()]
+        lines = read_plain(file, LARGEST).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{expected}; it cannot be read: {reason(error)}; correct the path or the file.") from None
-    rows = [_pair(line) for line in lines]
-    if rows and rows[0] is None:
-        rows = rows[1:]
-    if None in rows:
-        bad = lines[len(lines) - len(rows) + rows.index(None)]
-        raise UsageError(f"{expected}; got the line '{shown(bad.strip())}'; correct it.")
-    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    rows = {number: _pair(line) for number, line in enumerate(lines, 1) if line.strip()}
+    head = next(iter(rows), 0)
+    bad = [number for number, row in rows.items() if row is None and number != head]
+    if bad:  # the line itself is not shown: a model may name any file
+        raise UsageError(f"{expected}; got another kind of line {bad[0]}; correct it.")
+    table = np.array([row for row in rows.values() if row is not None], dtype=np.float64).reshape(-1, 2)
     if len(table) < 2 or not (np.abs(table) <= MOST).all() or (np.diff(table[:, 0]) <= 0).any():
         raise UsageError(f"{expected}; {_complaint(table)}; correct them.")
     return table[:, 0], table[:, 1]

@@ -8,15 +8,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.errors import UsageError
 from peergrid.files import check_plain, reason
-from peergrid.io.hdf5 import UNREADABLE, own_dataset
+from peergrid.io.hdf5 import LARGEST, UNREADABLE, own_dataset, reading
 
-LARGEST = 1 << 40  # bytes of a file
 SMALL = 1 << 20  # values that are read for any grid, as later checks have better messages
 
 Voxels = NDArray[np.integer[Any]]
@@ -34,7 +32,7 @@ def load_voxels(file: Path, dataset: str, cells: tuple[int, int], path: str) -> 
                 warnings.simplefilter("ignore")  # about old versions of the format
                 found = np.load(file, mmap_mode="r", allow_pickle=False)
             return np.array(_checked(found, file, cells, path))
-        with h5py.File(file, "r") as opened:
+        with reading(file) as opened:
             return np.asarray(_checked(own_dataset(opened, dataset), file, cells, path)[...])
     except UsageError:
         raise
