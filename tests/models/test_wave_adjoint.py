@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from peergrid import Grid, Simulation, UsageError, stencil
 from peergrid.inverse import adjoint, forward, gradient, migrate
 from peergrid.inverse.backwards import ahead, backwards
-from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+from peergrid.models.wave import Gather, Medium, PointSource, Propagator, Ricker, Scheme, Shot
 from peergrid.models.wave.scheme import Absorber
 from peergrid.models.waveforms import Doubles
 
@@ -190,10 +191,35 @@ def test_few_states_take_few_steps() -> None:
     assert 2000 < made(2000, 30) < 3 * 2000
 
 
+@pytest.mark.parametrize("operator", [gradient, migrate])
+@pytest.mark.parametrize(
+    ("traces", "sentence"),
+    [
+        (np.zeros((1, 10)), r"shape \(12, 10\), one row for each receiver, got shape \(1, 10\)"),
+        (np.zeros((12, 9)), r"shape \(12, 10\), one row for each receiver, got shape \(12, 9\)"),
+        (np.full((12, 10), np.nan), "as finite numbers"),
+        ("traces.h5", r"got str\."),
+        (Gather(np.zeros((12, 10)), 1e-4, SOURCES, RECEIVERS), "got a gather with one every 0.0001 s; give the Propag"),
+    ],
+)
+def test_observed_traces_are_those_of_the_shot(operator: Any, traces: Any, sentence: str) -> None:
+    shot = Shot(Propagator(*CASES["free surface"]), [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
+    with pytest.raises(UsageError, match=sentence):
+        operator(shot, traces, devices="cpu:1")
+
+
+def test_a_gather_may_be_observed() -> None:
+    shot = Shot(Propagator(*CASES["free surface"]), [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
+    gather = Gather(np.ones((12, 10)), shot.propagator.dt, SOURCES, RECEIVERS)
+    assert gradient(shot, gather, devices="cpu:1")[0] == gradient(shot, gather.traces, devices="cpu:1")[0]
+
+
 def test_mistakes_are_answered_with_a_sentence() -> None:
     propagator = Propagator(*CASES["free surface"])
     with pytest.raises(UsageError, match=r"shape \(12, steps\), one row for each receiver, got shape \(3, 60\)"):
         adjoint(propagator, RECEIVERS, np.zeros((3, 60)), SOURCES)
+    with pytest.raises(UsageError, match=r"^Samples are expected as finite numbers, shape"):
+        forward(propagator, SOURCES, np.zeros((len(SOURCES) + 1, 20)), RECEIVERS)
     fourth = Propagator(*CASES["matched surface"])
     shot = Shot(fourth, [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
     with pytest.raises(UsageError, match="a scheme with time_order 2, got 4"):

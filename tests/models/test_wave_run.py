@@ -141,6 +141,12 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "receiver": (lambda: shot_at((50, 50), (400, 10)).problem, r"within the medium, from 0 to \(300.0, 260.0\) m"),
     "source": (lambda: shot_at((-1, 50), (40, 10)), "Sources are expected within the medium"),
     "surface": (lambda: shot_at((50, 0), (40, 10), Scheme(free_surface=True)), "below the free surface"),
+    "kilometres": (
+        lambda: (
+            Shot(Propagator(Medium((31, 27), 10.0, 2.0)), [PointSource((50, 50), Ricker(10.0))], [(40, 10)], 10).problem
+        ),
+        r"^Velocities are expected in m/s, got 2; is it 2000\?$",
+    ),
     "coarse": (lambda: shot_at((50, 50), (40, 10), frequency=80.0).problem, "at least 2 cells to the shortest wave"),
 }
 

@@ -15,8 +15,8 @@ import numpy as np
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.inverse.backwards import backwards
-from peergrid.inverse.operators import adjoint
-from peergrid.models.wave import Propagator, Shot
+from peergrid.inverse.operators import adjoint, recorded
+from peergrid.models.wave import Gather, Propagator, Shot
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
 
@@ -24,28 +24,30 @@ KEPT = 30  # states in memory: with these 2,000 steps are made about three times
 SAME = 1e-6  # 2 (ε - δ) up to which p and r are treated as one wave: their difference is below rounding
 
 
-def migrate(shot: Shot, traces: Array, *, devices: str = "auto", kept: int = KEPT) -> Doubles:
+def migrate(shot: Shot, traces: Array | Gather, *, devices: str = "auto", kept: int = KEPT) -> Doubles:
     """The image of a shot by reverse-time migration, on the medium's nodes: Σₙ aⁿ λⁿ.
 
     traces: as recorded at the shot's receivers, shape (receivers, steps), without the direct wave; kept: states of the
-    forward run in memory at a time. Add the images of many shots. Raises UsageError for steps of fourth order.
+    forward run in memory at a time. Add the images of many shots. Raises UsageError for steps of fourth order, and for
+    traces of another shape or time step.
     """
-    found: Doubles = _correlated(shot, traces, devices, kept)[
+    given = recorded(traces, shot.propagator, len(shot.receiver_positions), shot.steps)
+    return _correlated(shot, given, devices, kept)[
         shot.propagator.frame.inside.slices((0,) * shot.propagator.medium.ndim)
     ]
-    return found
 
 
-def gradient(shot: Shot, observed: Array, *, devices: str = "auto", kept: int = KEPT) -> tuple[float, Doubles]:
+def gradient(shot: Shot, observed: Array | Gather, *, devices: str = "auto", kept: int = KEPT) -> tuple[float, Doubles]:
     """The misfit ½ Σ (recorded - observed)² of a shot, and its gradient by velocity at the medium's nodes.
 
     observed: shape (receivers, steps); kept: as of `migrate`. The gradient neglects that the damping in layers,
-    perfectly matched layers and the time step depend on the velocity. Raises UsageError for steps of fourth order.
+    perfectly matched layers and the time step depend on the velocity. Raises as `migrate`.
     """
     _check(shot)
+    wanted = recorded(observed, shot.propagator, len(shot.receiver_positions), shot.steps)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
         simulation.run(shot.steps)
-        residual = shot.gather(simulation.traces()).traces.astype(np.float64) - observed
+        residual = shot.gather(simulation.traces()).traces.astype(np.float64) - wanted
     propagator, frame = shot.propagator, shot.propagator.frame
     by_m = -_correlated(shot, residual, devices, kept)
     velocity, density = (frame.continued(propagator.medium.values(name)) for name in ("velocity", "density"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array
-from peergrid.models.wave import PointSource, Propagator, Shot
+from peergrid.models.wave import Gather, PointSource, Propagator, Shot
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
 
@@ -22,8 +22,9 @@ def forward(
 
     sources, receivers: positions in metres, shape (points, axes).
     """
-    sent = [PointSource(position, series) for position, series in zip(sources, samples, strict=True)]
-    shot = Shot(propagator, sent, receivers, samples.shape[1])
+    series = _rows(samples, len(sources), None, "Samples", "source")
+    sent = [PointSource(position, row) for position, row in zip(sources, series, strict=True)]
+    shot = Shot(propagator, sent, receivers, series.shape[1])
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
         simulation.run(shot.steps)
         return shot.gather(simulation.traces()).traces
@@ -32,7 +33,7 @@ def forward(
 def adjoint(
     propagator: Propagator,
     receivers: Doubles,
-    traces: Array,
+    traces: Array | Gather,
     sources: Doubles,
     *,
     devices: str = "auto",
@@ -43,13 +44,9 @@ def adjoint(
     look: called with the simulation before each step; after n steps its waves are those that the transpose has N - 1 -
     n steps into the forward run of N. As the operator of waves is symmetric, it is a run with time reversed.
     """
-    if traces.ndim != 2 or len(traces) != len(receivers) or not np.isfinite(traces).all():
-        raise UsageError(
-            f"Traces are expected as finite numbers, shape ({len(receivers)}, steps), one row for each receiver, got "
-            f"shape {traces.shape}."
-        )
-    problem, recorded, feed = propagator.fed(receivers, sources)
-    series, steps = np.asarray(traces, dtype=np.float64)[:, ::-1], traces.shape[1]
+    series = recorded(traces, propagator, len(receivers))[:, ::-1]
+    problem, records, feed = propagator.fed(receivers, sources)
+    steps = series.shape[1]
     with Simulation(problem, steps, devices=devices) as simulation:
         for n in range(steps):
             if look is not None:
@@ -58,4 +55,33 @@ def adjoint(
                 simulation.set(name, values)
             simulation.run(1)
         found = simulation.traces()
-    return propagator.sent(np.array([found[name][::-1] for name in recorded.names]))
+    return propagator.sent(np.array([found[name][::-1] for name in records.names]))
+
+
+def recorded(traces: Array | Gather, propagator: Propagator, receivers: int, steps: int | None = None) -> Doubles:
+    """Traces as numbers, shape (receivers, steps); steps: None for any.
+
+    Raises UsageError for another shape, values that are not finite, and a gather of another time step.
+    """
+    if isinstance(traces, Gather):
+        if not np.isclose(traces.dt, propagator.dt, rtol=1e-9, atol=0):
+            raise UsageError(
+                f"Traces are expected every {propagator.dt:g} s, the time step of the waves, got a gather with one "
+                f"every {traces.dt:g} s; give the Propagator its dt as 'time_step'."
+            )
+        traces = traces.traces
+    return _rows(traces, receivers, steps, "Traces", "receiver")
+
+
+def _rows(given: Array, rows: int, steps: int | None, what: str, each: str) -> Doubles:
+    """A row of finite numbers for each source or receiver. Raises UsageError for anything else."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (ValueError, TypeError):
+        values = np.array(np.nan)
+    if values.ndim != 2 or len(values) != rows or steps not in (None, values.shape[1]) or not np.isfinite(values).all():
+        raise UsageError(
+            f"{what} are expected as finite numbers, shape ({rows}, {steps or 'steps'}), one row for each {each}, got "
+            f"{type(given).__name__ if values.ndim == 0 else f'shape {values.shape}'}."
+        )
+    return values

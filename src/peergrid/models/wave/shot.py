@@ -19,8 +19,9 @@ from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem
 
 ACCURATE = 0.005
-MOST_CELLS = 200  # of a wave, beyond which differences are accurate at any order
 """The share by which waves on a grid may run too slowly without a warning."""
+MOST_CELLS = 200  # of a wave, beyond which differences are accurate at any order
+KILOMETRES = 20.0  # no velocity in m/s is as small, every one in km/s is
 
 
 @runtime_checkable
@@ -148,6 +149,8 @@ def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
     medium, scheme = propagator.medium, propagator.scheme
     velocity, spacing = float(medium.values("velocity").min()), max(medium.spacings)
     cells = velocity / frequency / spacing
+    if cells < 2 and velocity < KILOMETRES:
+        raise UsageError(f"Velocities are expected in m/s, got {velocity:g}; is it {1000 * velocity:g}?")
     if cells < 2:
         raise UsageError(
             f"A spacing is expected to give at least 2 cells to the shortest wave, got {cells:.2g} ({velocity:g} m/s "
