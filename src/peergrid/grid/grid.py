@@ -28,9 +28,10 @@ class Grid:
     """A regular grid in one to three dimensions: cells along each axis, 'float32' or 'float64' for all its fields.
 
     boundary, one for all axes or one per axis:
-      fixed       a cell that would read beyond the edge is not updated and keeps its value
-      periodic    the grid wraps around: index -1 is cell N-1, index N is cell 0
-      reflecting  the grid is mirrored at the edge: index -1 is cell 0, index N is cell N-1
+
+    - fixed: a cell that would read beyond the edge is not updated and keeps its value;
+    - periodic: the grid wraps around, index -1 is cell N-1, index N is cell 0;
+    - reflecting: the grid is mirrored at the edge, index -1 is cell 0, index N is cell N-1.
 
     Raises UsageError for any other shape, boundary or dtype.
     """
