@@ -268,3 +268,7 @@ def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -
     as_hdf5(tmp_path)
     with pytest.raises(UsageError, match=r"it has model/velocity, other; name one of them as dataset"):
         model('[medium]\nvelocity = { file = "v.h5" }', folder=tmp_path).build()
+    zarr.create_group(tmp_path / "v.zarr").create_array("vp", data=VELOCITY)
+    for file, has in (("v.h5", "model/velocity, other"), ("v.zarr", "vp")):
+        with pytest.raises(UsageError, match=f"with an array 'v'; it cannot be read: it has {has}; name one"):
+            model(f'[medium]\nvelocity = {{ file = "{file}", dataset = "v" }}', folder=tmp_path).build()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def _hdf5(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
     with reading(file) as opened:
         names = list[str]()
         opened.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
-        return looked(own_dataset(opened, _only(dataset, names)))
+        return looked(_named(dataset, names, lambda name: own_dataset(opened, name)))
 
 
 def _zarr(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
@@ -83,13 +84,14 @@ def _zarr(file: Path, dataset: str, looked: Looked) -> NDArray[Any]:
     if hasattr(opened, "shape"):
         return looked(opened)
     names = sorted(name for name, one in opened.members(max_depth=None) if hasattr(one, "shape"))
-    return looked(opened[_only(dataset, names)])
+    return looked(_named(dataset, names, lambda name: opened[name]))
 
 
-def _only(dataset: str, names: list[str]) -> str:
-    """The array with the given name, or else the only one, in any group."""
+def _named(dataset: str, names: list[str], opened: Callable[[str], Any]) -> Any:
+    """The array with the given name, or else the only one, in any group. Raises ValueError with their names."""
     if dataset or len(names) == 1:
-        return dataset or names[0]
+        with suppress(KeyError):
+            return opened(dataset or names[0])
     raise ValueError(f"it has {', '.join(names[:8]) or 'nothing'}; name one of them as dataset")
 
 

@@ -48,8 +48,8 @@ class ModelResult:
     outputs: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        described = f"{named_arrays(self.fields)}; {len(self.traces)} traces; {self.steps} steps, {self.seconds:.3g} s"
-        return f"ModelResult: {described}"
+        traces = f"{len(self.traces)} trace{'s' if len(self.traces) != 1 else ''}"
+        return f"ModelResult: {named_arrays(self.fields)}; {traces}; {self.steps} steps, {self.seconds:.3g} s"
 
 
 def run_model(
