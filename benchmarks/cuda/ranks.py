@@ -3,7 +3,7 @@
     mpiexec -n 2 python benchmarks/cuda/ranks.py --ranks --out ranks.json
     python benchmarks/cuda/ranks.py --out alone.json
     python benchmarks/cuda/ranks.py --compare ranks.json alone.json
-    mpiexec -n 2 python benchmarks/cuda/ranks.py --bare --out bare.json    # NCCL's calls alone, back to back
+    mpiexec -n 2 python benchmarks/cuda/ranks.py --bare --out bare.json    # NCCL's calls, alone and behind a kernel
 
 Samples rest for three times their length, as those of `peergrid bench` do.
 """
@@ -16,16 +16,19 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+import numpy as np
 from record import about
 
 from peergrid import Grid, Options, Problem, Simulation
 from peergrid.bench.problems import jacobi, noise, relax
+from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.ranks.nccl import Nccl
@@ -99,8 +102,11 @@ def measured(size: str, strategy: str, depth: int, comm: Any, devices: str, rout
     }
 
 
-def bare_nccl(comm: Any, size: int) -> dict[str, Any]:
-    """Microseconds of what a ring of two ranks exchanges: groups of two messages each way, back to back."""
+def bare_nccl(comm: Any, size: int, rows: int = 0) -> dict[str, Any]:
+    """Microseconds of what a ring of two ranks exchanges: groups of two messages each way, back to back.
+
+    rows: of so many bytes that a kernel copies before each group, as a step writes all rows of a GPU; 0: no kernel.
+    """
     driver, ranks = CudaDriver(), Ranks(comm, (0, 1), carrier="nccl")
     context = driver.retain(comm.rank)
     driver.make_current(context)
@@ -111,11 +117,14 @@ def bare_nccl(comm: Any, size: int) -> dict[str, Any]:
         ctypes.c_int, *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     )
     begin, finish, samples = bracket(start), bracket(end), []
+    step = copying(driver, comm.rank, rows * size, stream) if rows else None
     moves = [(move(send if place < 2 else receive), address) for place, address in enumerate(buffers)]
     for _ in range(SAMPLES + 2):
         ranks.gathered()
         started = time.perf_counter()
         for _ in range(BARE):
+            if step is not None:
+                step()
             begin()
             for function, address in moves:
                 function(address, size, 0, 1 - comm.rank, calls.address, stream)
@@ -123,7 +132,31 @@ def bare_nccl(comm: Any, size: int) -> dict[str, Any]:
         driver.synchronize()
         samples.append((time.perf_counter() - started) / BARE * 1e6)
     calls.close()
-    return {"case": f"bare NCCL {size}", "microseconds": median(samples[2:]), "samples": samples[2:]}
+    name = f"bare NCCL {size}" + (f" behind a kernel that copies {rows} rows" if rows else "")
+    return {"case": name, "microseconds": median(samples[2:]), "samples": samples[2:]}
+
+
+COPY = """
+struct Copied { const uint4* from; uint4* to; long long vectors; };
+extern "C" __global__ void __launch_bounds__(256) copy(const __grid_constant__ Copied c) {
+  const long long at = (long long)blockIdx.x * 256 + threadIdx.x;
+  if (at < c.vectors) c.to[at] = c.from[at];
+}
+"""
+
+
+def copying(driver: CudaDriver, ordinal: int, count: int, stream: int) -> Callable[[], object]:
+    """A call that launches a kernel which copies so many bytes of GPU memory, a vector of 16 a thread."""
+    code = compile_cubin(COPY, driver.architecture(ordinal))
+    kernel, vectors = driver.function(driver.load(code), "copy"), count // 16
+    values = np.array([driver.allocate(count), driver.allocate(count), vectors], np.int64)
+    pointers = np.array([values.ctypes.data], np.uint64)
+    launch = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+    )(driver.entry("cuLaunchKernel"))
+    given = (kernel, -(-vectors // 256), 1, 1, 256, 1, 1, 0, stream, pointers.ctypes.data, None)
+    kept = values, pointers  # the call reads them
+    return lambda: kept and launch(*given)
 
 
 def compare(paths: list[str]) -> None:
@@ -158,7 +191,7 @@ def main() -> None:
     leads, began, cases = comm is None or comm.rank == 0, time.monotonic(), []
     wanted = [one.split() for one in given.only.split(",")]
     if given.bare:
-        cases = [bare_nccl(comm, size) for size in ROW_BYTES.values()]
+        cases = [bare_nccl(comm, size, rows) for size in ROW_BYTES.values() for rows in (0, RING_ROWS["-thin-half"])]
         if leads:
             print(*({key: case[key] for key in ("case", "microseconds")} for case in cases), sep="\n", flush=True)
             given.out.write_text(json.dumps({**about(("nccl4py",)), "cases": cases}, indent=1))
