@@ -19,6 +19,7 @@ HEAD = (HERE / "host_device.hpp").read_text()
 OWN = {
     skeleton("async_copy.cuh"): "template <int N> struct Pack { R v[N]; };\n",
     skeleton("system_memory.cuh"): "",
+    skeleton("nvshmem.cuh"): (HERE / "host_nvshmem.hpp").read_text(),
     "extern __shared__ __align__(128) unsigned char shared[];": "unsigned char* const shared = host::memory();",
 }
 """What of generated text is CUDA's own, and what stands for it on the host."""

@@ -6,6 +6,7 @@ import hashlib
 import io
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -71,6 +72,30 @@ def compile_cubin(
     finally:
         program.close()
     return bytes(found.code)
+
+
+def linked_cubin(source: str, arch: str, headers: Sequence[Path], library: Path) -> bytes:
+    """The machine code of a program that includes headers from some folders and is linked with a library.
+
+    Raises CompileError if the compiler, or the linker, refuses it.
+    """
+    from cuda.core import Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
+
+    options = ProgramOptions(
+        arch=arch,
+        std="c++17",
+        include_path=[str(folder) for folder in headers],
+        relocatable_device_code=True,
+        device_as_default_execution_space=True,  # some headers leave the space of their functions out
+    )
+    log, program = io.StringIO(), Program(expanded(source), "c++", options)
+    try:
+        parts = program.compile("cubin", logs=log), ObjectCode.from_library(str(library))
+        return bytes(Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code)
+    except Exception as error:
+        raise CompileError(_refusal(error, log.getvalue()), source) from error
+    finally:
+        program.close()
 
 
 def resources(source: str, arch: str) -> dict[str, Resources]:

@@ -21,8 +21,9 @@ from peergrid.grid import Box
 Route = Literal["copy", "store", "host"]
 """The route of a halo: copy engine, stores from the computing kernel, or staged through host memory."""
 
-Carrier = Literal["mpi", "mpi-direct", "nccl"]
-"""The route of a message between processes: MPI, staged through host memory, or given the memory of GPUs; or NCCL."""
+Carrier = Literal["mpi", "mpi-direct", "nccl", "nvshmem"]
+"""The route of a message between processes: MPI, staged through host memory, or given the memory of GPUs; NCCL; or
+NVSHMEM, by which a kernel puts it into the other GPU's memory."""
 
 
 def _check_device(device: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from executions import STEPS, carry_through, expected
 from mpi4py import MPI
 from runtime_problems import PROBLEMS
-from shared_host_driver import HostCalls, SharedHostDriver
+from shared_host_driver import HostCalls, HostHeap, SharedHostDriver
 
 from peergrid import Options
 from peergrid.grid.partition import Partition
@@ -37,11 +37,14 @@ from peergrid.spins import Relaxation, random_graph
 class InGroups(RanksAsProcesses):
     """Ranks whose queues exchange by themselves."""
 
-    calls = None
+    calls = heap = None
 
     def take(self, driver: SharedHostDriver, ranks: Ranks) -> None:
         size = ranks.comm.size
         self.calls = HostCalls(driver, ranks.comm.rank, size, self.shared(size * size * HostCalls.SLOT_BYTES))
+
+    def put(self, driver: SharedHostDriver, ranks: Ranks) -> None:
+        self.heap = HostHeap(driver, ranks.comm.rank, self.shared(ranks.comm.size * HostHeap.RANK_BYTES))
 
 
 def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
@@ -55,6 +58,8 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     driver, processes = SharedHostDriver(count, comm.rank + 7), InGroups(ranks)
     if route == "nccl":
         processes.take(driver, ranks)
+    if route == "nvshmem":
+        processes.put(driver, ranks)
     inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=processes)
     with closing(RankedExecutor(inner, ranks, divides=True)) as executor:
         schedule = one_iteration(plan, options)

@@ -51,8 +51,8 @@ def with_handles(source: str) -> str:
 
 
 def _handle(name: str, kinds: list[str], way: str) -> str:
-    """A kernel that takes structs of these kinds; one that makes many passes takes turns with other devices'."""
-    way = "AWAITS" if name == "await_flag" else "TURNS" if "Passes" in kinds else way
+    """A kernel that takes structs of these kinds; one that waits for other devices in between takes turns with them."""
+    way = "AWAITS" if name == "await_flag" else "TURNS" if {"Passes", "Parts"} & {*kinds} else way
     linked = "Exchange" in kinds and way == "WARPS"
     return (READY.format(name=name) if linked else "") + HANDLE.format(
         name=name,

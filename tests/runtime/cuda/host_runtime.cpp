@@ -186,7 +186,9 @@ int cuLaunchKernel(W f, W gx, W gy, W, W bx, W, W, W shared, W stream, void** pa
       task.more = [=] {
         auto keep = given;
         if (!*held) *held = host::begin(k->run, all->data(), gx, bx, shared);
-        return host::more(*held);
+        const bool left = host::more(*held);
+        if (!left) *held = nullptr;  // a graph launches it again
+        return left;
       };
     }
   }

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from host_driver import HostDriver
 
+from peergrid.codegen.cuda import put
+
 
 class HostCalls:
     """NCCL's functions of the driver on the host; slots: the address of memory that all ranks share."""
@@ -26,6 +28,33 @@ class HostCalls:
 
     def abort(self) -> None:
         """Nobody waits."""
+
+
+class HostHeap:
+    """NVSHMEM's heap on the host; begin: the address of memory that all ranks share, with room for that of each."""
+
+    RANK_BYTES = 1 << 24
+
+    def __init__(self, driver: HostDriver, rank: int, begin: int) -> None:
+        self._rank, self._next, self._function = rank, begin + rank * self.RANK_BYTES, 0
+        self._driver, self._end, self.freed = driver, self._next + self.RANK_BYTES, 0
+
+    def allocate(self, count: int) -> int:
+        found, self._next = self._next, self._next + -(-count // 256) * 256
+        assert self._next <= self._end
+        self.freed -= 1
+        return found
+
+    def free(self, pointer: int) -> None:
+        self.freed += 1
+
+    def kernel(self, driver: HostDriver, architecture: str) -> int:
+        if not self._function:
+            module = driver.load(driver.compile(put.SOURCE, architecture, None))
+            self._function = driver.function(module, put.ENTRY)
+            ctypes.c_longlong.in_dll(driver._modules[module - 1], "heap_rank").value = self._rank
+            driver.live.remove(("module", module))  # it stays, as the library does
+        return self._function
 
 
 class SharedHostDriver(HostDriver):

@@ -71,6 +71,13 @@ def test_groups_of_calls_in_queues_leave_the_bits_of_one_device(ranks: int) -> N
     assert notes(ranks, [*cases, ("heat_cube", "async", 2, 1, "nccl"), ("yee", "peer", 1, 1, "nccl")]) == [""] * 4
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_messages_that_kernels_put_leave_the_bits_of_one_device(ranks: int) -> None:
+    """Halos of one run and of many, in queues and graphs, alone and beside an interior."""
+    cases: list[Case] = [("heat_periodic", "overlap", 2, 1, "nvshmem"), ("yee", "graph", 1, 1, "nvshmem")]
+    assert notes(ranks, [*cases, ("heat_cube", "async", 2, 1, "nvshmem"), ("yee", "peer", 1, 1, "nvshmem")]) == [""] * 4
+
+
 def test_kernels_of_their_own_leave_the_bits_of_one_device() -> None:
     """Everything that a rank has to every other, by address, or through the memory of hosts or GPUs and MPI."""
     cases = [("own", kernel, route) for kernel in ("half steps", "products") for route in ("address", "mpi", "direct")]

@@ -245,7 +245,8 @@ class CudaExecutor:
         whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule, self._hosts)))
         if whole is None:
             assert processes is not None
-            grouped, staged = processes.calls is not None, processes.calls is None and not processes.direct
+            grouped = processes.calls is not None or processes.heap is not None
+            staged = not grouped and not processes.direct
             whole = in_groups(over_ranks(schedule, processes.of_device))
             captured = captured and grouped
             reasons |= {UNCAPTURED} if schedule.options.strategy == "graph" and not grouped else set()

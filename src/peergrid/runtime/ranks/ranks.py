@@ -75,7 +75,7 @@ class Ranks:
 
     def by(self, route: str | None, kind: str) -> Ranks:
         """These ranks with halos between them by the requested route. Raises UsageError where the devices have none."""
-        if route in ("nccl", "mpi-direct") and kind != "cuda":
+        if route in ("nccl", "nvshmem", "mpi-direct") and kind != "cuda":
             raise UsageError(f"The route '{route}' joins GPUs; virtual devices of several ranks exchange by 'mpi'.")
         if route == "host":
             return replace(self, by_address=False)

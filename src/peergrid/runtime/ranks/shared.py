@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.device.processes import Calls, Line
+from peergrid.runtime.cuda.device.processes import Calls, Heap, Line
 from peergrid.runtime.ranks.carrier import Carrier
 from peergrid.runtime.ranks.direct import require_intact
 from peergrid.runtime.ranks.nccl import Nccl
+from peergrid.runtime.ranks.nvshmem import Nvshmem
 from peergrid.runtime.ranks.ranks import Ranks
 
 MEMORY = Path("/dev/shm")
@@ -31,12 +32,19 @@ class RanksAsProcesses:
         self.by_address = ranks.by_address
         self._carrier: Carrier | None = None
         self._nccl: Nccl | None = None
+        self._nvshmem: Nvshmem | None = None
 
     @property
     def calls(self) -> Calls | None:
         if self._ranks.carrier == "nccl" and self._nccl is None:
             self._nccl = Nccl(self._ranks)
         return self._nccl
+
+    @property
+    def heap(self) -> Heap | None:
+        if self._ranks.carrier == "nvshmem" and self._nvshmem is None:
+            self._nvshmem = Nvshmem.of(self._ranks)
+        return self._nvshmem
 
     def allgather(self, value: Any) -> list[Any]:
         return self._ranks.allgather(value)

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.device.processes import Processes
+from peergrid.runtime.cuda.device.processes import Heap, Processes
 from peergrid.schedule.ops import Event, Queue
 
 Key = TypeVar("Key", bound=Hashable)
@@ -54,6 +54,14 @@ class Devices:
     @property
     def count(self) -> int:
         return len(self.ordinals)
+
+    @property
+    def heap(self) -> Heap | None:
+        """The memory into which kernels of all processes put messages, if they do; it starts on the first device."""
+        if self.processes is None:
+            return None
+        self.on(self.mine[0])
+        return self.processes.heap
 
     def context(self, device: int) -> int:
         """The context of a device; for a device of another process, which is of the same kind, that of the first
@@ -97,6 +105,12 @@ class Devices:
     def allocate(self, device: int, count: int) -> int:
         """That many bytes of device memory."""
         return self._taken(device, self.driver.allocate, self.driver.free, count)
+
+    def symmetric(self, device: int, count: int) -> int:
+        """That many zeroed bytes of the heap of all processes, each of which calls it; of one device in each."""
+        heap = self.heap
+        assert heap is not None, "messages are put into the heap of all processes"
+        return self._taken(device, heap.allocate, heap.free, count)
 
     def allocate_host(self, count: int) -> int:
         """That many bytes of pinned host memory that all devices reach."""

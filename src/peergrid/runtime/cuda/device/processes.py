@@ -43,6 +43,19 @@ class Calls(Protocol):
         """End what waits for a process that does not come."""
 
 
+class Heap(Protocol):
+    """Memory of which every process has as much, under one number in all: kernels put bytes into that of others."""
+
+    def allocate(self, count: int) -> int:
+        """The address of so many zeroed bytes; all processes call it, with the same count."""
+
+    def free(self, pointer: int) -> None:
+        """Leave the bytes to later allocations; nobody waits."""
+
+    def kernel(self, driver: CudaDriver, architecture: str) -> int:
+        """The kernel that moves messages, for the current GPU."""
+
+
 class Processes(Protocol):
     """Every call is made by all of them, in the same order.
 
@@ -55,6 +68,10 @@ class Processes(Protocol):
     @property
     def calls(self) -> Calls | None:
         """The library by which queues exchange messages themselves; None where host memory is between them."""
+
+    @property
+    def heap(self) -> Heap | None:
+        """The memory into which kernels put messages; None where they do not."""
 
     @property
     def of_device(self) -> tuple[int, ...]:

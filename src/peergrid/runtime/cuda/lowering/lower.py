@@ -20,6 +20,7 @@ from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
 from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.messages import Messages
+from peergrid.runtime.cuda.lowering.put import PutMessages
 from peergrid.runtime.cuda.lowering.routes import Routes
 from peergrid.runtime.cuda.lowering.signals import Edge, advance_step_counter, barrier, edges, signal, words
 from peergrid.schedule import Schedule
@@ -117,10 +118,13 @@ class Lowering:
     def __post_init__(self) -> None:
         self.plans = kernels_of(self.execution).plans(self.schedule)
         self.copies = Copies(self.execution, self._routes)
-        self.messages: Messages | GroupedMessages = Messages(self.execution, self.schedule)
+        self.messages: Messages | GroupedMessages | PutMessages = Messages(self.execution, self.schedule)
         processes = self.execution.devices.processes
         if processes is not None and processes.calls is not None:
             self.messages = GroupedMessages(self.execution, processes.calls, processes.of_device)
+        heap = self.execution.devices.heap
+        if processes is not None and heap is not None:
+            self.messages = PutMessages.of(self.execution, processes, heap, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue

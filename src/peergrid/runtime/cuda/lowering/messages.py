@@ -92,9 +92,10 @@ class Messages:
         return self.execution.message_words.address(Flag(flag.device, f"{flag.name} {side}"))
 
 
-def transfer_of(execution: ExecutionContext, op: Message) -> Transfer:
-    """The runs of a message in the field here; the other end is nowhere."""
+def transfer_of(execution: ExecutionContext, op: Message, *, symmetric: bool = False) -> Transfer:
+    """The runs of a message in the field here; the other end is nowhere, or, in symmetric memory, at the same place."""
     memory, sends = execution.memory, isinstance(op, Send)
     here = memory.pointer(op.queue.device, op.field, op.slot)
+    there = here if symmetric else 0
     source, target = (memory.plan.blocks[device][op.field] for device in (op.source_device, op.target_device))
-    return transfer(source, target, (op.source_box, op.target_box), (here, 0) if sends else (0, here))
+    return transfer(source, target, (op.source_box, op.target_box), (here, there) if sends else (there, here))

@@ -184,7 +184,7 @@ class FieldMemory:
         problem = self.layout.problem
         self.arguments = Arguments(problem, len(plan.scratch))
         self._fields = {
-            (d, (name, slot)): self._filled(d, sharing.allocate(d, block.bytes), block.bytes)
+            (d, (name, slot)): self._filled(d, self._taken(d, name, sharing), block.bytes)
             for d in devices.mine
             for name, block in plan.blocks[d].items()
             for slot in range(plan.slots(name))
@@ -204,6 +204,13 @@ class FieldMemory:
         self._places: dict[tuple[int, int, Box | None], Places] = {}
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
         self._traces = {d: self._allocated(d, self._trace_values * problem.itemsize) for d in devices.mine}
+
+    def _taken(self, device: int, name: str, sharing: Sharing) -> int:
+        """The memory of a slot; of the heap of all processes for what they put into each other's, as much in each."""
+        blocks = self.plan.blocks
+        if self.devices.heap is None or name not in self.layout.problem.state:
+            return sharing.allocate(device, blocks[device][name].bytes)
+        return self.devices.symmetric(device, max(block[name].bytes for block in blocks))
 
     def pointer(self, device: int, name: str, slot: int) -> int:
         """The address of a block's first value; a coefficient is the same in both slots."""
