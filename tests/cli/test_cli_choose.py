@@ -36,7 +36,7 @@ def test_the_command_line_goes_first() -> None:
         (CommandLineOptions(order="any"), "An exchange order is one of "),
         (
             CommandLineOptions(route="nvlink"),
-            "A route is one of copy, store, host, mpi, mpi-direct, nccl, got 'nvlink'.",
+            "A route is one of copy, store, host, mpi, mpi-direct, nccl, nvshmem, got 'nvlink'.",
         ),
         (CommandLineOptions(split="2"), "'--split' takes 2 numbers such as 2x2, got '2'."),
     ],

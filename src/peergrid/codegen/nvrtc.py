@@ -74,12 +74,12 @@ def compile_cubin(
     return bytes(found.code)
 
 
-def linked_cubin(source: str, arch: str, headers: Sequence[Path], library: Path) -> bytes:
-    """The machine code of a program that includes headers from some folders and is linked with a library.
+def relocatable_cubin(source: str, arch: str, headers: Sequence[Path]) -> bytes:
+    """The machine code of a program that calls functions of a library, to be completed by it; headers: their folders.
 
-    Raises CompileError if the compiler, or the linker, refuses it.
+    Raises CompileError if the compiler refuses the text.
     """
-    from cuda.core import Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
+    from cuda.core import Program, ProgramOptions
 
     options = ProgramOptions(
         arch=arch,
@@ -90,12 +90,24 @@ def linked_cubin(source: str, arch: str, headers: Sequence[Path], library: Path)
     )
     log, program = io.StringIO(), Program(expanded(source), "c++", options)
     try:
-        parts = program.compile("cubin", logs=log), ObjectCode.from_library(str(library))
-        return bytes(Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code)
+        return bytes(program.compile("cubin", logs=log).code)
     except Exception as error:
         raise CompileError(_refusal(error, log.getvalue()), source) from error
     finally:
         program.close()
+
+
+def link(relocatable: bytes, arch: str, library: Path) -> bytes:
+    """Machine code completed by the functions of a library. Raises UsageError where that is of another version."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    parts = ObjectCode.from_cubin(relocatable), ObjectCode.from_library(str(library))
+    try:
+        return bytes(Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code)
+    except Exception as error:
+        raise UsageError(
+            f"'{library}' does not link with a generated kernel; install another version: {error}"
+        ) from error
 
 
 def resources(source: str, arch: str) -> dict[str, Resources]:

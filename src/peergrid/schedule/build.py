@@ -30,7 +30,7 @@ class Options:
     the depth of the ghost cells in steps; block: steps per pass, at most `depth` (None: as many as `depth`); order: of
     the halos in an exchange (left-right, pairwise or all at once); separate: wait between the stages of that order;
     route: of halos between GPUs (copy, store or host; None: chosen for the strategy), or between processes (mpi,
-    mpi-direct or nccl; None: by GPU addresses if possible, else mpi).
+    mpi-direct, nccl or nvshmem; None: by GPU addresses if possible, else mpi).
     Raises UsageError for names and numbers that are not valid.
     """
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from peergrid.codegen.cuda import put
-from peergrid.codegen.nvrtc import IMPORTING, linked_cubin
+from peergrid.codegen.nvrtc import IMPORTING, link, relocatable_cubin
 from peergrid.errors import DeviceFault, DoesNotFit, UsageError, extra
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.ranks.launcher import watched
 from peergrid.runtime.ranks.ranks import Communicator, Ranks
 
 HEADERS = ("nvshmem", "cudart", "cccl")
+FUNCTIONS = "libnvshmem_device.a"  # for kernels, beside the headers
 FIRST_VERSION = 1 << 16  # of the library's structs, with their sizes in the lower bits
 NAME_BYTES, ATTRIBUTES_BYTES = 128, 144
 VERSIONS = {0: ATTRIBUTES_BYTES, 16: 128, 24: 24}  # of the attributes, of their arguments, and of those of names
@@ -73,7 +74,8 @@ class Nvshmem:
         """The kernel that moves messages, for the current GPU; it stays loaded, as the library does."""
         if not self._kernel:
             headers = [Path(found) for name in HEADERS if (found := _headers(name))]
-            module = driver.load(linked_cubin(put.SOURCE, architecture, headers, _device_library(headers)))
+            compiled = relocatable_cubin(put.SOURCE, architecture, headers)
+            module = driver.load(link(compiled, architecture, headers[0].parent / "lib" / FUNCTIONS))
             code = self._library.cumodule_init(module)
             if code:
                 raise DeviceFault(f"NVSHMEM did not initialise the kernel that puts messages: code {code}.")
@@ -128,11 +130,6 @@ def _headers(name: str) -> str | None:
 
     found: str | None = find_nvidia_header_directory(name)
     return found
-
-
-def _device_library(headers: Sequence[Path]) -> Path:
-    """The library of functions for kernels, which lies beside its headers."""
-    return headers[0].parent / "lib" / "libnvshmem_device.a"
 
 
 def _place(comm: Communicator) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Settings of MPI, its transports, NCCL and CUDA that are in force: of the environment, and of files."""
+"""Settings of MPI, its transports, NCCL, NVSHMEM and CUDA that are in force: of the environment, and of files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-NAMES = ("UCX_", "FI_", "MPICH_", "MPIR_CVAR_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_", "NCCL_", "CUDA_VISIBLE_DEVICES")
-"""The first letters of the names of variables that MPI, its transports, NCCL and CUDA read."""
+NAMES = (
+    *("UCX_", "FI_", "MPICH_", "MPIR_CVAR_", "I_MPI_", "OMPI_MCA_", "PRTE_MCA_"),
+    *("NCCL_", "NVSHMEM_", "CUDA_VISIBLE_DEVICES"),
+)
+"""The first letters of the names of variables that MPI, its transports, NCCL, NVSHMEM and CUDA read."""
 SECONDS = 10.0  # for ucx_info
 
 
