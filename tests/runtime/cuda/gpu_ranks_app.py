@@ -43,8 +43,8 @@ class InGroups(RanksAsProcesses):
         size = ranks.comm.size
         self.calls = HostCalls(driver, ranks.comm.rank, size, self.shared(size * size * HostCalls.SLOT_BYTES))
 
-    def put(self, driver: SharedHostDriver, ranks: Ranks) -> None:
-        self.heap = HostHeap(driver, ranks.comm.rank, self.shared(ranks.comm.size * HostHeap.RANK_BYTES))
+    def put(self, ranks: Ranks) -> None:
+        self.heap = HostHeap(ranks.comm.rank, self.shared(ranks.comm.size * HostHeap.RANK_BYTES))
 
 
 def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
@@ -59,7 +59,7 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     if route == "nccl":
         processes.take(driver, ranks)
     if route == "nvshmem":
-        processes.put(driver, ranks)
+        processes.put(ranks)
     inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=processes)
     with closing(RankedExecutor(inner, ranks, divides=True)) as executor:
         schedule = one_iteration(plan, options)
@@ -68,6 +68,7 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
         right = carry_through(executor, options) == expected(name)
         notes = sorted(inner.notes)
     assert not driver.live, driver.live
+    assert not processes.heap or not processes.heap.live, processes.heap.live
     assert not driver.opened
     assert not driver.registered
     return "; ".join(notes) if right else "wrong bits"

@@ -35,18 +35,18 @@ class HostHeap:
 
     RANK_BYTES = 1 << 24
 
-    def __init__(self, driver: HostDriver, rank: int, begin: int) -> None:
+    def __init__(self, rank: int, begin: int) -> None:
         self._rank, self._next, self._function = rank, begin + rank * self.RANK_BYTES, 0
-        self._driver, self._end, self.freed = driver, self._next + self.RANK_BYTES, 0
+        self._end, self.live = self._next + self.RANK_BYTES, set[int]()
 
     def allocate(self, count: int) -> int:
         found, self._next = self._next, self._next + -(-count // 256) * 256
         assert self._next <= self._end
-        self.freed -= 1
+        self.live.add(found)
         return found
 
     def free(self, pointer: int) -> None:
-        self.freed += 1
+        self.live.remove(pointer)
 
     def kernel(self, driver: HostDriver, architecture: str) -> int:
         if not self._function:
