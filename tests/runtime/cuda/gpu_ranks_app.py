@@ -37,14 +37,24 @@ from peergrid.spins import Relaxation, random_graph
 class InGroups(RanksAsProcesses):
     """Ranks whose queues exchange by themselves."""
 
-    calls = heap = None
+    def __init__(self, ranks: Ranks, driver: SharedHostDriver, route: str) -> None:
+        super().__init__(ranks)
+        self._driver, self._calls, self._heap = driver, None, None
+        rank, size = ranks.comm.rank, ranks.comm.size
+        if route == "nccl":
+            self._calls = HostCalls(driver, rank, size, self.shared(size * size * HostCalls.SLOT_BYTES))
+        if route == "nvshmem":
+            self._heap = HostHeap(rank, self.shared(size * HostHeap.RANK_BYTES))
 
-    def take(self, driver: SharedHostDriver, ranks: Ranks) -> None:
-        size = ranks.comm.size
-        self.calls = HostCalls(driver, ranks.comm.rank, size, self.shared(size * size * HostCalls.SLOT_BYTES))
+    @property
+    def calls(self) -> HostCalls | None:
+        assert self._driver.current(), "a library starts on the current device"
+        return self._calls
 
-    def put(self, ranks: Ranks) -> None:
-        self.heap = HostHeap(ranks.comm.rank, self.shared(ranks.comm.size * HostHeap.RANK_BYTES))
+    @property
+    def heap(self) -> HostHeap | None:
+        assert self._driver.current(), "a library starts on the current device"
+        return self._heap
 
 
 def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
@@ -55,11 +65,8 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
     carrier = "mpi-direct" if route == "mpi-direct" else "mpi"
     ranks = Ranks(comm, tuple(n // devices for n in range(count)), 20.0, route == "address", carrier)
     ordinals = tuple(n if ranks.by_address or n in ranks.mine else 1000 + n for n in range(count))
-    driver, processes = SharedHostDriver(count, comm.rank + 7), InGroups(ranks)
-    if route == "nccl":
-        processes.take(driver, ranks)
-    if route == "nvshmem":
-        processes.put(ranks)
+    driver = SharedHostDriver(count, comm.rank + 7)
+    processes = InGroups(ranks, driver, route)
     inner = CudaExecutor(plan, STEPS, ordinals, driver=driver, processes=processes)
     with closing(RankedExecutor(inner, ranks, divides=True)) as executor:
         schedule = one_iteration(plan, options)
@@ -68,7 +75,7 @@ def run(name: str, strategy: str, depth: int, devices: int, route: str) -> str:
         right = carry_through(executor, options) == expected(name)
         notes = sorted(inner.notes)
     assert not driver.live, driver.live
-    assert not processes.heap or not processes.heap.live, processes.heap.live
+    assert processes._heap is None or not processes._heap.live, processes._heap.live
     assert not driver.opened
     assert not driver.registered
     return "; ".join(notes) if right else "wrong bits"

@@ -245,7 +245,8 @@ class CudaExecutor:
         whole = self._by_address(apply_passes(self.layout, schedule, queued_on(execution, schedule, self._hosts)))
         if whole is None:
             assert processes is not None
-            grouped = processes.calls is not None or processes.heap is not None
+            devices = execution.devices
+            grouped = devices.calls is not None or devices.heap is not None
             staged = not grouped and not processes.direct
             whole = in_groups(over_ranks(schedule, processes.of_device))
             captured = captured and grouped

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from peergrid.codegen.cuda import put
 from peergrid.codegen.nvrtc import IMPORTING, link, relocatable_cubin
-from peergrid.errors import DeviceFault, DoesNotFit, UsageError, extra
+from peergrid.errors import DeviceFault, DoesNotFit, PeergridError, UsageError, extra
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.ranks.launcher import watched
 from peergrid.runtime.ranks.ranks import Communicator, Ranks
@@ -24,7 +26,7 @@ VERSIONS = {0: ATTRIBUTES_BYTES, 16: 128, 24: 24}  # of the attributes, of their
 class Nvshmem:
     """The library in this process, which all ranks start together, each with its GPU current.
 
-    It starts once, and ends with the process: ending it would wait for other ranks.
+    It starts once, and ends with the process, when it waits for the other ranks.
     Raises UsageError, on all ranks, where a rank has several GPUs, or no NVSHMEM.
     """
 
@@ -98,7 +100,16 @@ def _joined(ranks: Ranks) -> Any:
     ctypes.memmove(name.ptr, ranks.decided(fresh), NAME_BYTES)
     bindings.set_attr_uniqueid_args(ranks.comm.rank, ranks.comm.size, name.ptr, attributes.ptr)
     bindings.hostlib_init_attr(bindings.Flags.INIT_WITH_UNIQUEID, attributes.ptr)
+    driver = CudaDriver()
+    atexit.register(_end, ranks, bindings, driver, driver.current())
     return bindings
+
+
+def _end(ranks: Ranks, library: Any, driver: CudaDriver, context: int) -> None:
+    """End the library, on all ranks: what it leaves to the end of a process crashes it."""
+    with suppress(PeergridError), watched(ranks, "The end of NVSHMEM"):
+        driver.make_current(context)
+        library.hostlib_finalize()
 
 
 def _versioned(address: int, count: int, versions: Mapping[int, int]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.device.processes import Heap, Processes
+from peergrid.runtime.cuda.device.processes import Calls, Heap, Processes
 from peergrid.schedule.ops import Event, Queue
 
 Key = TypeVar("Key", bound=Hashable)
@@ -56,12 +56,22 @@ class Devices:
         return len(self.ordinals)
 
     @property
+    def calls(self) -> Calls | None:
+        """The library by which queues exchange messages with other processes, if they do."""
+        found = self._joined()
+        return None if found is None else found.calls
+
+    @property
     def heap(self) -> Heap | None:
-        """The memory into which kernels of all processes put messages, if they do; it starts on the first device."""
-        if self.processes is None:
-            return None
-        self.on(self.mine[0])
-        return self.processes.heap
+        """The memory into which kernels of all processes put messages, if they do."""
+        found = self._joined()
+        return None if found is None else found.heap
+
+    def _joined(self) -> Processes | None:
+        """The processes; their libraries start on the device that is current then, the first one here."""
+        if self.processes is not None:
+            self.on(self.mine[0])
+        return self.processes
 
     def context(self, device: int) -> int:
         """The context of a device; for a device of another process, which is of the same kind, that of the first

@@ -119,10 +119,10 @@ class Lowering:
         self.plans = kernels_of(self.execution).plans(self.schedule)
         self.copies = Copies(self.execution, self._routes)
         self.messages: Messages | GroupedMessages | PutMessages = Messages(self.execution, self.schedule)
-        processes = self.execution.devices.processes
-        if processes is not None and processes.calls is not None:
-            self.messages = GroupedMessages(self.execution, processes.calls, processes.of_device)
-        heap = self.execution.devices.heap
+        devices = self.execution.devices
+        processes, calls, heap = devices.processes, devices.calls, devices.heap
+        if processes is not None and calls is not None:
+            self.messages = GroupedMessages(self.execution, calls, processes.of_device)
         if processes is not None and heap is not None:
             self.messages = PutMessages.of(self.execution, processes, heap, self.schedule)
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
