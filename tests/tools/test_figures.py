@@ -14,7 +14,7 @@ from figures.forecasts import RECORD, forecasts
 from figures.headline import headline
 
 Found = dict[str, Any]
-KEPT = (gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts-one-step", "h200-blocked3d")
+KEPT = (*gpu.SAMPLES, "h200-x8-barrier", "h200-x4-hosts-one-step", "h200-blocked3d")
 SMALL = {"256² each persistent": 1, "256² each persistent, deep": 8, "4096² persistent, deep": 8}
 
 
@@ -57,9 +57,9 @@ def test_what_the_newest_lacks_comes_from_the_next_and_says_so(folder: Path) -> 
     save(folder, record("jacobi", "2026-02-01", 8, [row("strong peer", 1, 1.0), row("strong peer", 8, 17218.0)]))
     text = gpu.gpu().splitlines()
     assert "4 × H200, 2026-02-02, commit abcdef0" in text[0]
-    assert "| peergrid, eight steps per pass | 3,400 | – | – | 17,218 1) |" in text
+    assert "| peergrid, eight steps per pass | 3,400 | – | – | 17,218 2) |" in text
     assert "| times as fast, eight steps against one | 10.0 |  |  | 10.0 |" in text
-    assert "1) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
+    assert "2) 8 × H200, 2026-02-01, commit abcdef0, `c`  " in text
 
 
 def test_what_is_held_is_no_part_of_the_rates(folder: Path) -> None:

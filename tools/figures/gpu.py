@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from figures.records import Found, best, load, records, table, when
 
 COUNTS = (1, 2, 4, 8)
-SAMPLES = "nvidia-samples-h200-x8"
+SAMPLES = ("nvidia-samples-h200-x8", "nvidia-samples-h200-x2")
+"""The records of NVIDIA's samples on several GPUs; for a number of GPUs the first with rows of it counts."""
 Series = Callable[[str], bool]
 Rates = dict[int, tuple[float, Found | None]]
 
@@ -16,19 +17,19 @@ def gpu() -> str:
     """Jacobi beside NVIDIA's samples, and radar: GCells/s over the number of GPUs."""
     jacobi, radar = records("jacobi"), records("fdtd")
     main = jacobi[0]
-    marks, about = _Marks(main), load(SAMPLES)["about"]
+    marks, about = _Marks(main), load(SAMPLES[0])["about"]
     samples = {every: best_samples(every) for every in (1, 1000)}
     single, several = jacobi_rates("one step"), jacobi_rates("several steps")
     normed = _rates(jacobi, lambda name: name.startswith("strong, norm"))
     rows = {
-        "NVIDIA's samples": _cells(samples[1000]),
+        "NVIDIA's samples": marks.cells(samples[1000]),
         "peergrid, one step per pass": marks.cells(single),
         "times as fast, one step per pass each": _times(single, samples[1000]),
         "peergrid, eight steps per pass": marks.cells(several),
         "times as fast, eight steps against one": _times(several, samples[1000]),
         "peergrid, eight steps per pass, sustained for many seconds": marks.cells(_rates(jacobi, _sustained)),
         "peergrid, eight steps per pass, 17408² for each GPU": marks.cells(_rates(jacobi, _weak)),
-        "NVIDIA's samples, norm of every step": _cells(samples[1]),
+        "NVIDIA's samples, norm of every step": marks.cells(samples[1]),
         "peergrid, norm of every step, several steps per pass": marks.cells(normed),
         "times as fast, several steps against one": _times(normed, samples[1]),
         "radar 16384² with absorber, source, receiver, eight steps per pass": marks.cells(_rates(radar, _large)),
@@ -57,17 +58,23 @@ runs. Each figure is the rate of the fastest strategy on that number of GPUs."""
 
 
 def samples() -> str:
-    """NVIDIA's programs and peergrid in one call on one GPU: seconds of 1,000 steps."""
-    found = load("nvidia-samples-h200-x1")
-    rows, source = found["rows"], found["samples"]
+    """NVIDIA's programs and peergrid in one call, on one GPU and on two: seconds of 1,000 steps."""
+    return "\n\n".join(_beside(f"nvidia-samples-h200-x{count}", count) for count in (1, 2))
+
+
+def _beside(record: str, count: int) -> str:
+    """The table of a record on so many GPUs."""
+    found = load(record)
+    rows, source = [row for row in found["rows"] if row["gpus"] == count], found["samples"]
     kinds = sorted({(row["size"], row["norm_every"]) for row in rows}, key=lambda kind: (-kind[0], kind[1]))
     seconds = {(row["program"], row["size"], row["norm_every"]): f"{row['seconds']:.4f}" for row in rows}
     heads = [f"{size}², norm of {'every' if every == 1 else 'the last'} step" for size, every in kinds]
     names = dict.fromkeys(row["program"] for row in rows)
     return "\n".join(
         [
-            f"**NVIDIA's samples and peergrid in one call**, seconds for 1,000 steps of Jacobi, float32, on one GPU "
-            f"({when(found)}; their sources at {source['commit'][:7]}, built by `nvcc {source['options']}`).",
+            f"**NVIDIA's samples and peergrid in one call**, seconds for 1,000 steps of Jacobi, float32, on "
+            f"{'one GPU' if count == 1 else f'{count} GPUs'} ({when(found)}; their sources at {source['commit'][:7]}, "
+            f"built by `nvcc {source['options']}`).",
             "",
             *table(["", *heads], [[name, *(seconds.get((name, *kind), "–") for kind in kinds)] for name in names]),
         ]
@@ -98,15 +105,15 @@ def _large(name: str) -> bool:
 def best_samples(norm_every: int) -> Rates:
     """The rate of NVIDIA's best program on each number of GPUs."""
     rates: Rates = {}
-    for row in load(SAMPLES)["rows"]:
-        if (row["size"], row["norm_every"]) == (17408, norm_every):
-            rate = 1e-9 * row["size"] ** 2 * row["steps"] / row["seconds"]
-            rates[row["gpus"]] = max((rate, None), rates.get(row["gpus"], (0.0, None)), key=lambda pair: pair[0])
+    for name in SAMPLES:
+        found, known = load(name), set(rates)
+        for row in found["rows"]:
+            if (row["size"], row["norm_every"]) == (17408, norm_every) and not row["program"].startswith("peergrid"):
+                rate = 1e-9 * row["size"] ** 2 * row["steps"] / row["seconds"]
+                record = found if "command" in found["about"] else None
+                if row["gpus"] not in known:
+                    rates[row["gpus"]] = max((rate, record), rates.get(row["gpus"], (0.0, None)), key=lambda p: p[0])
     return rates
-
-
-def _cells(rates: Rates) -> list[str]:
-    return [f"{rates[count][0]:,.0f}" if count in rates else "–" for count in COUNTS]
 
 
 def _times(ours: Rates, theirs: Rates) -> list[str]:

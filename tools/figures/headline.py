@@ -22,7 +22,7 @@ def headline() -> str:
 
 def _gpus() -> list[list[str]]:
     theirs, single, several = best_samples(1000), jacobi_rates("one step"), jacobi_rates("several steps")
-    program = load(SAMPLES)["about"]["program"]
+    program = load(SAMPLES[0])["about"]["program"]
     return [
         [
             "Jacobi, 17408 × 17408 cells",
