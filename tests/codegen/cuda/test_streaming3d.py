@@ -15,11 +15,12 @@ from stream_examples import random
 from stream_examples_3d import absorbing, diffusion, heat, radar, two_fields, wide_reads, yee
 from table_problems import media
 
-from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
+from peergrid.costs.machines import machine_named
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout
@@ -266,6 +267,13 @@ def test_boxes_stream_where_that_saves_time(make: str, shape: Index, streams: bo
     """As measured: see docs/measurements/streaming-3d.md."""
     kernel = large(make, shape)
     assert bool(kernel.parts(kernel.problem.grid.box, H200).interior) is streams
+
+
+@pytest.mark.parametrize(("make", "streams"), [("heat", False), ("wave", True)])
+def test_few_reads_do_not_stream_where_memory_is_slow(make: str, streams: bool) -> None:
+    """As measured on an H100."""
+    kernel = large(make, (512, 512, 512))
+    assert bool(kernel.parts(kernel.problem.grid.box, GpuModel.of(machine_named("h100-x8"))).interior) is streams
 
 
 def test_cells_that_no_update_writes_do_not_stream() -> None:

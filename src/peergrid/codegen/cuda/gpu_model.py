@@ -65,7 +65,8 @@ class GpuModel:
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
     streamed_share_3d: of the cells of a 3D box, that kernels that stream must serve; stream_start: bytes that memory
     could move while the blocks of their launch fill their pipelines; many_reads: of neighbours in a plane, from which
-    on they have other shapes; one_step_rates: of kernels of one step over theirs, with few and with many reads;
+    on they have other shapes; one_step_rates: of kernels of one step over theirs, with few and with many reads (see
+    `one_step_rate`);
     long_rows: of an interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33
     are too few, 58 do); persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from
     for persistent kernels that have interior tiles, too; persistent_passes: of one launch, at most;
@@ -106,6 +107,17 @@ class GpuModel:
         """The model for which kernels of a machine's GPUs are chosen."""
         model = cls(multiprocessors=machine.multiprocessors, costs=machine)
         return model if machine.shared_bytes >= cls.most_shared else model.with_block_shared(machine.shared_bytes)
+
+    def one_step_rate(self, reads: int) -> float:
+        """The rate of kernels of one step over that of kernels that stream, by the neighbours in a plane that they read.
+
+        Those with few reads reach more of a memory that is slower for each multiprocessor.
+        """
+        few, many = self.one_step_rates
+        if reads >= self.many_reads:
+            return many
+        usual, own = (one.bandwidth / one.multiprocessors for one in (USUAL, self.costs))
+        return few * max(1.0, usual / own)
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""

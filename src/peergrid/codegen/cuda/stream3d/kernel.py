@@ -110,8 +110,8 @@ class StreamKernel:
         filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
         confined = CONFINED_COST * (box.size - (core(self.problem, self.steps, confined=False)[0] & box).size)
         nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
-        few = nodes == 1 and len(self.pipelines[0].beside) < gpu.many_reads
-        return busy + filling + confined < box.size / gpu.one_step_rates[0 if few else 1]
+        reads = len(self.pipelines[0].beside) if nodes == 1 else gpu.many_reads
+        return busy + filling + confined < box.size / gpu.one_step_rate(reads)
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""
