@@ -178,6 +178,11 @@ def test_what_cannot_be_set() -> None:
     with Simulation(waves(), 5, devices="cpu:1") as simulation:
         with pytest.raises(UsageError, match=r"A field is one of u, u\.prev, c, got 'd'\."):
             simulation.set("d", 1.0)
+        with (
+            Simulation(heat(warm(), k=0.2), 5, devices="cpu:1") as other,
+            pytest.raises(UsageError, match=r"of u, got 'k', whose values are fixed; make it a profile or a field\.$"),
+        ):
+            other.set("k", 0.1)
         with pytest.raises(UsageError, match="takes a number or an array of shape"):
             simulation.set("u", np.zeros(5))
         with pytest.raises(UsageError, match=r"'u' is expected to keep its values in .*, which no update writes"):

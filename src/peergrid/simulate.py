@@ -193,7 +193,13 @@ class Simulation:
         raises UsageError if the new ones differ there.
         """
         if not is_one_of(name, self.problem.fields):
-            raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got {brief(name)}.")
+            fixed = {
+                *self.problem.signals,
+                *self.problem.tables,
+                *(key.partition("=")[0] for key in self.problem.params),
+            }
+            way = ", whose values are fixed; make it a profile or a field" if is_one_of(name, fixed) else ""
+            raise UsageError(f"A field is one of {', '.join(self.problem.fields)}, got {brief(name)}{way}.")
         described = self.problem.fields[name]
         given = described.with_values(values).first_values()
         with self._open():
