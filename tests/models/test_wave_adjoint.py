@@ -208,6 +208,16 @@ def test_observed_traces_are_those_of_the_shot(operator: Any, traces: Any, sente
         operator(shot, traces, devices="cpu:1")
 
 
+@pytest.mark.parametrize("operator", [gradient, migrate])
+@pytest.mark.parametrize("kept", [0, -1, 2.5, None])
+def test_at_least_one_state_is_kept(operator: Any, kept: Any) -> None:
+    shot = Shot(Propagator(*CASES["free surface"]), [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
+    with pytest.raises(UsageError, match="'kept' is a whole number of states, at least 1, got"):
+        operator(shot, np.zeros((12, 10)), devices="cpu:1", kept=kept)
+    with pytest.raises(UsageError, match=r"A Shot of peergrid\.models\.wave is expected, got Prop"):
+        operator(shot.propagator, np.zeros((12, 10)))
+
+
 def test_a_gather_may_be_observed() -> None:
     shot = Shot(Propagator(*CASES["free surface"]), [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
     gather = Gather(np.ones((12, 10)), shot.propagator.dt, SOURCES, RECEIVERS)

@@ -141,6 +141,18 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "receiver": (lambda: shot_at((50, 50), (400, 10)).problem, r"within the medium, from 0 to \(300.0, 260.0\) m"),
     "source": (lambda: shot_at((-1, 50), (40, 10)), "Sources are expected within the medium"),
     "surface": (lambda: shot_at((50, 0), (40, 10), Scheme(free_surface=True)), "below the free surface"),
+    "no courant": (lambda: Scheme(courant=None), "courant is expected to be above 0"),  # type: ignore[arg-type]
+    "a surface": (lambda: Scheme(free_surface="top"), "'free_surface' is True or False"),  # type: ignore[arg-type]
+    "no medium": (lambda: Propagator(np.ones((31, 27))), "is made of a Medium and a Scheme, got array"),  # type: ignore[arg-type]
+    "seconds": (lambda: Propagator(MEDIUM).steps(-1.0), r"positive seconds, got -1\.0"),
+    "one source": (
+        lambda: Shot(Propagator(MEDIUM), PointSource((50, 50), Ricker(10.0)), [(40, 10)], 10),  # type: ignore[arg-type]
+        "a list of PointSources, got PointSource",
+    ),
+    "a pair": (
+        lambda: Shot(Propagator(MEDIUM), [((50, 50), Ricker(10.0))], [(40, 10)], 10),  # type: ignore[list-item]
+        "a list of PointSources, got",
+    ),
     "kilometres": (
         lambda: (
             Shot(Propagator(Medium((31, 27), 10.0, 2.0)), [PointSource((50, 50), Ricker(10.0))], [(40, 10)], 10).problem

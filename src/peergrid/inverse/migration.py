@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from peergrid.arguments import brief, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.inverse.backwards import backwards
@@ -31,6 +32,7 @@ def migrate(shot: Shot, traces: Array | Gather, *, devices: str = "auto", kept: 
     forward run in memory at a time. Add the images of many shots. Raises UsageError for steps of fourth order, and for
     traces of another shape or time step.
     """
+    _check(shot, kept)
     given = recorded(traces, shot.propagator, len(shot.receiver_positions), shot.steps)
     return _correlated(shot, given, devices, kept)[
         shot.propagator.frame.inside.slices((0,) * shot.propagator.medium.ndim)
@@ -43,7 +45,7 @@ def gradient(shot: Shot, observed: Array | Gather, *, devices: str = "auto", kep
     observed: shape (receivers, steps); kept: as of `migrate`. The gradient neglects that the damping in layers,
     perfectly matched layers and the time step depend on the velocity. Raises as `migrate`.
     """
-    _check(shot)
+    _check(shot, kept)
     wanted = recorded(observed, shot.propagator, len(shot.receiver_positions), shot.steps)
     with Simulation(shot.problem, shot.steps, devices=devices) as simulation:
         simulation.run(shot.steps)
@@ -62,7 +64,6 @@ def gradient(shot: Shot, observed: Array | Gather, *, devices: str = "auto", kep
 
 def _correlated(shot: Shot, traces: Array, devices: str, kept: int) -> Doubles:
     """Σₙ aⁿ·λⁿ at every cell of the grid."""
-    _check(shot)
     propagator = shot.propagator
     changes = _changes(shot, devices, kept)
     total = np.zeros(propagator.frame.grid.shape)
@@ -122,6 +123,10 @@ def _folded(values: Doubles, before: tuple[int, ...], after: tuple[int, ...]) ->
     return values
 
 
-def _check(shot: Shot) -> None:
+def _check(shot: Shot, kept: int) -> None:
+    if not isinstance(shot, Shot):
+        raise UsageError(f"A Shot of peergrid.models.wave is expected, got {brief(shot)}.")
+    if not is_whole(kept) or kept < 1:
+        raise UsageError(f"'kept' is a whole number of states, at least 1, got {brief(kept)}.")
     if shot.propagator.scheme.time_order != 2:
         raise UsageError("An image takes a scheme with time_order 2, got 4; leave time_order out.")

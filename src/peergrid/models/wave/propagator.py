@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field
 from peergrid.models.wave import stencils
@@ -34,6 +35,10 @@ class Propagator:
     time_step: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.medium, Medium) or not isinstance(self.scheme, Scheme):
+            raise UsageError(
+                f"A propagator is made of a Medium and a Scheme, got {brief(self.medium)} and {brief(self.scheme)}."
+            )
         if self.medium.kind != "acoustic" and self.scheme.time_order == 4:
             raise UsageError(SECOND)
         largest = self.frame.largest_step()
@@ -60,7 +65,9 @@ class Propagator:
         return tuple(self.frame.grid.field(name) for name in names)
 
     def steps(self, seconds: float) -> int:
-        """The steps that reach a time."""
+        """The steps that reach a time, at least one. Raises UsageError for a time that is not positive and finite."""
+        if not isinstance(seconds, int | float | np.number) or not 0 < seconds < np.inf:
+            raise UsageError(f"A time is expected to be positive seconds, got {brief(seconds)}.")
         return max(1, int(np.ceil(seconds / self.dt * (1 - 1e-12))))
 
     def problem(self, sources: Doubles, samples: Doubles, receivers: Doubles) -> tuple[Problem, Recording]:

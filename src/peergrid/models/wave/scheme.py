@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from peergrid.arguments import check_flag
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Dtype, Grid
 from peergrid.models.wave.medium import Medium
@@ -45,12 +46,13 @@ class Scheme:
             raise UsageError(f"An order in space is expected to be even, from 2 to 16, got {self.order!r}.")
         if self.time_order not in get_args(TimeOrder):
             raise UsageError(f"time_order is expected to be 2 or 4, got {self.time_order!r}.")
-        if not 0 < self.courant <= 1:
+        if not isinstance(self.courant, int | float | np.number) or not 0 < self.courant <= 1:
             raise UsageError(
                 f"courant is expected to be above 0 and not above 1, the limit of stability, got {self.courant!r}."
             )
         if not isinstance(self.layer, int) or self.layer < 0:
             raise UsageError(f"layer is expected to be a whole number of cells, not below 0, got {self.layer!r}.")
+        check_flag("free_surface", self.free_surface)
         if self.absorber not in get_args(Absorber):
             raise UsageError(f"absorber is expected to be 'sponge' or 'cpml', got {self.absorber!r}.")
 

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave.arrays import Recording
@@ -74,6 +75,8 @@ class Shot:
     def __post_init__(self) -> None:
         if not hasattr(self.steps, "__index__") or self.steps < 1:
             raise UsageError(f"A shot is expected to take a whole number of steps, at least 1, got {self.steps!r}.")
+        if not isinstance(self.sources, Sequence) or not all(isinstance(one, PointSource) for one in self.sources):
+            raise UsageError(f"The sources of a shot are a list of PointSources, got {brief(self.sources)}.")
         if not len(self.sources):
             raise UsageError("A shot is expected to have at least one source, got none.")
         self.propagator.source_cells(self.source_positions)
