@@ -109,7 +109,7 @@ class GpuModel:
         return model if machine.shared_bytes >= cls.most_shared else model.with_block_shared(machine.shared_bytes)
 
     def one_step_rate(self, reads: int) -> float:
-        """The rate of kernels of one step over that of kernels that stream, by the neighbours in a plane that they read.
+        """The rate of kernels of one step over that of streaming ones, by the neighbours in a plane that they read.
 
         Those with few reads reach more of a memory that is slower for each multiprocessor.
         """
