@@ -71,6 +71,8 @@ def _cuts(lo: int, hi: int, first: int, last: int) -> list[tuple[int, int]]:
 
 def mirrored(grid: Grid, cell: Index, offset: Index) -> Index:
     """The shift from a cell to where a read at `offset` finds its value."""
+    if "reflecting" not in grid.boundary:
+        return offset
     shift: list[int] = []
     for i, o, extent, kind in zip(cell, offset, grid.shape, grid.boundary, strict=True):
         at = i + o

@@ -253,7 +253,7 @@ def stream_plan(problem: Problem, steps: int, past_cache: bool = False, rotate: 
     return _Planner(problem, steps, past_cache, rotating).plan()
 
 
-@remembered(4096)
+@remembered(1 << 16)
 def code_of(
     problem: Problem,
     stage: int,

@@ -204,7 +204,7 @@ class Tile:
             case Write(name, ahead):
                 return self._at(node.after[name], box, _ahead(box, ahead))
             case Read(name, offset):
-                home = node.before.get(name, Storage("coefficient", name))
+                home = node.before.get(name) or Storage("coefficient", name)
                 return self._at(home, box, mirrored(self.problem.grid, box.lo, offset))
             case Later(name, planes):
                 home = Storage("source" if name in self.problem.state else "coefficient", name)

@@ -27,6 +27,8 @@ from peergrid.stencil.remember import remembered
 
 Table = NDArray[np.int64]
 TilePlanner = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
+Programs = dict[tuple[Box, int, bytes], DriverTables]
+"""Tables by box, steps and recorded receivers."""
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
 KEPT = 4096  # bound calls; a run has a few for each box of each device
 
@@ -47,7 +49,14 @@ def compile_kernel(
     """
     usable = tile_cache if problem.grid.ndim == 3 else second_level
     planner = partial(tiled_plan, problem, cache_bytes or usable(), rotate=rotate, second=cache_bytes or second_level())
-    return CpuKernel(problem, cache, planner, left)
+    programs = _programs_of(problem, cache_bytes, rotate, left)
+    return CpuKernel(problem, cache, planner, left, programs)
+
+
+@remembered()
+def _programs_of(problem: Problem, cache_bytes: int | None, rotate: bool, left: frozenset[str]) -> Programs:
+    """The programs of all kernels of a problem with the same options: thousands of updates take long to plan."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -71,11 +80,16 @@ class CpuKernel:
     """A `Kernel` from generated code. Row functions are compiled when first needed: see `prepare`.
 
     planner: the plan for a box and a number of steps, and tiles: disjoint, together the box, whole along axis 0 (in 1D
-    any parts); left: fields whose values need not be stored by a pass.
+    any parts); left: fields whose values need not be stored by a pass; programs: those that are planned already.
     """
 
     def __init__(
-        self, problem: Problem, cache: Path | None, planner: TilePlanner, left: frozenset[str] = frozenset()
+        self,
+        problem: Problem,
+        cache: Path | None,
+        planner: TilePlanner,
+        left: frozenset[str] = frozenset(),
+        programs: Programs | None = None,
     ) -> None:
         self.problem = problem
         self.left = left
@@ -84,7 +98,7 @@ class CpuKernel:
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._functions: dict[str, Any] = {}
-        self._programs: dict[tuple[Box, int, bytes], DriverTables] = {}
+        self._programs: Programs = {} if programs is None else programs
         self._bound: dict[tuple[object, ...], _Bound] = {}
         self._driver: Callable[..., None] | None = None
 
