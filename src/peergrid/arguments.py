@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Set
 from operator import index
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from peergrid.errors import UsageError
 
@@ -29,8 +27,9 @@ def is_whole(value: object) -> bool:
 
 
 def whole(values: Any) -> Whole | None:
-    """The numbers of a sequence or an array as Python integers; None if they are no whole numbers."""
-    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or np.ndim(values) != 1:
+    """The numbers of what gives them in order, as Python integers; None if they are no whole numbers."""
+    unordered = isinstance(values, str | bytes | Mapping | Set) or getattr(values, "ndim", 1) == 0
+    if unordered or not isinstance(values, Iterable):
         return None
     given = tuple(values)
     return tuple(map(index, given)) if all(map(is_whole, given)) else None

@@ -76,3 +76,8 @@ def test_moving_and_growing() -> None:
 def test_corners_of_different_length_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^A box takes two corners .*, got \(1,\) and \(2, 3\)\.$"):
         Box((1,), (2, 3))
+
+
+def test_cells_and_shapes_come_from_anything_in_order() -> None:
+    assert Box.cell(n // 2 for n in (4, 6)) == Box.cell(np.array([2, 3])) == Box((2, 3), (3, 4))
+    assert Box.of(range(2, 4)) == Box.of([2, 3]) == Box((0, 0), (2, 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -39,7 +39,7 @@ class Box:
         object.__setattr__(self, "hi", hi)
 
     @classmethod
-    def of(cls, shape: Sequence[int]) -> Box:
+    def of(cls, shape: Iterable[int]) -> Box:
         """The box of that shape whose first cell is the origin."""
         extent = whole(shape)
         if extent is None:
@@ -47,7 +47,7 @@ class Box:
         return cls((0,) * len(extent), extent)
 
     @classmethod
-    def cell(cls, index: Sequence[int]) -> Box:
+    def cell(cls, index: Iterable[int]) -> Box:
         """The box that holds one cell."""
         corner = whole(index)
         if corner is None:
