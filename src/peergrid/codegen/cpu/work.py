@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise, product
@@ -96,7 +96,7 @@ class Tile:
         """The cells around a tile's box that the tile before it computes as well."""
         found: dict[str, Box] = {}
         for name in node.written:
-            growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
+            growth = self._targets[node.step][node.stage][name]
             region = self._grown(name, growth, box)
             lines = region.with_axis(1, region.lo[1], min(region.hi[1], box.lo[1] + growth.above[1]))
             if is_costly(self.problem, node.stage, name) and node.after[name].kind == "window" and not lines.empty:
@@ -105,8 +105,12 @@ class Tile:
 
     def region(self, node: Node, name: str) -> Box:
         """The cells on which a node must know a field it writes."""
-        growth = footprint(self.problem, self.plan.steps).targets[node.step][node.stage][name]
-        return self._grown(name, growth, self.box)
+        return self._grown(name, self._targets[node.step][node.stage][name], self.box)
+
+    @cached_property
+    def _targets(self) -> Sequence[Sequence[Mapping[str, Growth]]]:
+        """By step and stage, by how far the cells of each field written reach beyond the tile."""
+        return footprint(self.problem, self.plan.steps).targets
 
     def _grown(self, name: str, growth: Growth, box: Box) -> Box:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(box)))
@@ -117,7 +121,8 @@ class Tile:
         Where a field goes into the memory of one that rotates, the cells without an update have the same values there.
         """
         stage = self.problem.stages[node.stage]
-        regions = {name: self.region(node, name) for name in stage.targets if name in node.written}
+        grown = self._targets[node.step][node.stage]
+        regions = {name: self._grown(name, grown[name], self.box) for name in stage.targets if name in node.written}
         for name, lines in self.taken(node).items():
             yield self._moved(name, lines, border(node, name), node.after[name])
             regions[name] = regions[name].with_axis(1, lines.hi[1], regions[name].hi[1])
@@ -128,7 +133,8 @@ class Tile:
         }
         for number, update in enumerate(stage.updates):
             for cells, active in _parts(self.problem.grid, update, regions):
-                rest = {name: subtract(boxes, cells) if name in active else boxes for name, boxes in rest.items()}
+                for name in active & rest.keys():
+                    rest[name] = subtract(rest[name], cells)
                 yield from self._updated(node, number, cells, active)
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
