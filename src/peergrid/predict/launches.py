@@ -30,8 +30,7 @@ from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
-from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
-from peergrid.runtime.cuda.lowering.tiled import TiledPlan
+from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 from peergrid.stencil.program import CellProgram

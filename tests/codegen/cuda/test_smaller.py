@@ -12,9 +12,8 @@ from stream_examples_3d import yee as volume
 
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
-from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
+from peergrid.codegen.cuda.choose.shape2d import BOUNDARY_COLUMNS, NARROW, one_step, pass_kernel, smaller
 from peergrid.codegen.cuda.choose.shape3d import pass3d
-from peergrid.codegen.cuda.choose.smaller2d import BOUNDARY_COLUMNS, NARROW, smaller
 from peergrid.codegen.cuda.choose.steps import LENGTHS, lengths, several_steps
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.confined import confined_bits
 from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.common.arguments import Arguments
@@ -17,7 +16,9 @@ from peergrid.codegen.cuda.skeletons import words
 from peergrid.grid import Field
 from peergrid.stencil import Problem, Stage, footprint
 from peergrid.stencil.problem import Assignment, Update
+from peergrid.stencil.remember import remembered
 
+BITS = 32  # of the word `here` of a tile
 Applied = tuple[Update, tuple[Assignment, ...]]
 """An update, and those of its assignments that are wanted of it."""
 
@@ -193,6 +194,16 @@ class Updates:
         for name, result in zip(names, results, strict=True):
             yield from (f"  {line}" for line in result.declarations)
             yield f"  {name} = {result.value};"
+
+
+@remembered()
+def confined_bits(problem: Problem) -> dict[str, int]:
+    """Fields that only the tiles which touch their boxes have to deal with, such as the memory of absorbing layers, a
+    bit for each in the word `here` of a tile; none where the grid wraps.
+    """
+    fields, grid = problem.fields, problem.grid
+    names = [name for name in problem.state if fields[name].box != grid.box]
+    return {} if any(grid.periodic) else {name: 1 << number for number, name in enumerate(names[:BITS])}
 
 
 def applied_inside(problem: Problem, number: int) -> tuple[Applied, ...]:

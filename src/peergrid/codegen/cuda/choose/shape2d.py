@@ -4,17 +4,20 @@ A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, 
 double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
 The worth of a shape is the steps it makes times the share of its columns that are not redundant.
 
+GPUs with less shared memory than those that shapes were measured on get the same bits by thread blocks of fewer warps,
+with boundary tiles that are narrower or load fewer rows ahead.
+
 gpu: the model of the GPU.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
-from peergrid.codegen.cuda.choose.smaller2d import BOUNDARY_COLUMNS, smaller
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.norm import NORM_ROWS
@@ -26,6 +29,9 @@ MOST_REGISTERS = 216  # of 255: what a compiler adds must not spill
 FEW_BYTES = 6 << 10  # of shared memory for a warp: then rows are loaded further ahead
 MOST_STEPS = 16
 LONG = 128  # rows of a tile in passes of one step, at most
+BOUNDARY_COLUMNS = 16  # useful columns of a boundary tile, at least
+NARROW = 32  # columns of the narrowest boundary tile
+ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
 @remembered()
@@ -85,8 +91,7 @@ def _kernel(problem: Problem, steps: int, columns: int, norm: str | None) -> Pas
             kernel = replace(kernel, boundary_rows=NORM_ROWS, layer_rows=NORM_ROWS)
         if registers(problem, steps, columns, norm) > ROOMY and kernel.layers:
             kernel = replace(kernel, shape=replace(kernel.shape, registers=ROOMY))
-        fits = max(kernel.stream.shared_bytes, kernel.boundary_tile.shared_bytes) <= H200.block_shared
-        if fits and kernel.cut.columns > 0 and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS:
+        if kernel.cut.columns > 0 and _fits(kernel, H200):
             return kernel
     return None
 
@@ -96,3 +101,36 @@ def _shape(problem: Problem, steps: int, columns: int, norm: str | None) -> Shap
     far = Shape(steps, columns, ahead=6, warps=8) if norm else Shape(steps, columns, ahead=4)
     few = PassKernel(problem, far).stream.shared_bytes <= FEW_BYTES * far.warps
     return far if few else Shape(steps, columns, ahead=2)
+
+
+def smaller(kernel: PassKernel, gpu: GpuModel) -> PassKernel | None:
+    """The kernel within the shared memory of a GPU's thread blocks; None where it has no use for so little."""
+    if gpu.block_shared >= H200.block_shared:
+        return kernel
+    counts = range(kernel.shape.warps, 0, -1)
+    blocks = [replace(kernel, shape=replace(kernel.shape, warps=warps)) for warps in counts]
+    interior = _bounded(max(blocks, key=lambda made: _resident(made, gpu)), gpu)
+    variants = product((kernel.boundary_width, NARROW), range(kernel.boundary_ahead, 0, -1))
+    narrower = (replace(interior, boundary_width=width, boundary_ahead=ahead) for width, ahead in variants)
+    return next((made for made in narrower if _fits(made, gpu)), None)
+
+
+def _bounded(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
+    """The kernel with the number of blocks of interior tiles that a multiprocessor works on, as a hint for the
+    compiler.
+
+    Without it, compilers for these GPUs leave registers for more than there is shared memory for, and spill.
+    """
+    blocks = max(1, _resident(kernel, gpu) // kernel.shape.warps)
+    return replace(kernel, shape=replace(kernel.shape, blocks=blocks))
+
+
+def _resident(kernel: PassKernel, gpu: GpuModel) -> int:
+    """The warps of interior tiles that a multiprocessor works on, as far as they count."""
+    blocks = gpu.blocks_by_shared(kernel.stream.shared_bytes)
+    return min(ENOUGH, blocks * kernel.shape.warps)
+
+
+def _fits(kernel: PassKernel, gpu: GpuModel) -> bool:
+    fits = max(kernel.stream.shared_bytes, kernel.boundary_tile.shared_bytes) <= gpu.block_shared
+    return fits and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS

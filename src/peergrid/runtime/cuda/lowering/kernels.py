@@ -32,8 +32,7 @@ from peergrid.runtime.cuda.lowering.own_plan import OwnPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Texts, Work, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
-from peergrid.runtime.cuda.lowering.summed import SummedPlan, split_by_owner
-from peergrid.runtime.cuda.lowering.tiled import TiledPlan
+from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
 from peergrid.runtime.memory import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Semaphore, Send, SignalOp, SignalWait, hosts_of

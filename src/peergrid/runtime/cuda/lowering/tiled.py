@@ -1,4 +1,6 @@
-"""Passes over boxes cut into tiles, and what the tiles of 3D boxes leave: a remainder, made step by step."""
+"""Passes over boxes cut into tiles, and what the tiles of 3D boxes leave: a remainder, made step by step. With norms,
+what devices own, which is summed up, and what they advance beyond it, which counts on another device.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.stream3d.remainder import Remainder, remainders
 from peergrid.grid import Box
+from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
@@ -109,3 +112,39 @@ class TiledPlan(KernelPlan):
                 if scratch := execution.memory.scratch(device, number):
                     launch.values["scratch"][0] = scratch
                 yield replace(launch, before=before, after=after, later=number)
+
+
+@dataclass(frozen=True)
+class SummedPlan(KernelPlan):
+    """`owned` with norms for what devices own, `beyond` without for the rest, if there is any."""
+
+    partition: Partition
+    owned: TiledPlan
+    beyond: KernelPlan | None
+
+    def needed(self) -> Needed:
+        return together(plan.needed() for plan in self._plans)
+
+    def served(self) -> Served:
+        for plan in self._plans:
+            yield from plan.served()
+
+    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+        inside, outside = split_by_owner(self.partition, device, boxes)
+        if outside and self.beyond is not None:
+            yield from chained(self.beyond.launches(execution, device, outside))
+        yield from self.owned.launches(execution, device, inside)
+
+    def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
+        return self.owned.sums(execution, device)
+
+    @property
+    def _plans(self) -> tuple[KernelPlan, ...]:
+        return (self.owned,) if self.beyond is None else (self.owned, self.beyond)
+
+
+def split_by_owner(partition: Partition, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:
+    """The parts of boxes that a device owns, and the others."""
+    owned = partition.owned(device)
+    inside = tuple(box & owned for box in boxes if box.overlaps(owned))
+    return inside, tuple(piece for box in boxes for piece in box - owned)

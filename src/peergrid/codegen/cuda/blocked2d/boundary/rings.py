@@ -1,5 +1,8 @@
 """The rows of a boundary tile of a 2D pass in shared memory: a ring for each state field and step, one for all
 steps for a coefficient, and the part that it needs of each profile.
+
+Each warp makes one step, a fixed number of rows behind the warp of the step before. A stage finds rows of its own step
+at once, rows that another warp made only after the next barrier, so one row later.
 """
 
 from __future__ import annotations
@@ -9,12 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from peergrid.codegen.cuda.blocked.confined import confined_bits
 from peergrid.codegen.cuda.blocked.reach import row_reach
-from peergrid.codegen.cuda.blocked2d.boundary.step import rows_of, step
+from peergrid.codegen.cuda.blocked.updates import confined_bits
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.pipeline import Pipeline, Value
-from peergrid.stencil import Problem
+from peergrid.codegen.pipeline import Pipeline, Span, StageAccess, Value, pipeline, span_of
+from peergrid.stencil import Problem, Stage
 from peergrid.stencil.expr import Read
 
 MOST_ROWS = 64  # of a tile
@@ -48,8 +50,11 @@ class BoundaryRings:
 
     @cached_property
     def step(self) -> Pipeline:
-        """The stages of one step."""
-        return step(self.problem, self.norm)
+        """The stages of one step at the smallest lags at which every read finds its row; of the field `norm` the row
+        before the step is kept, too.
+        """
+        accesses = [_access(self.problem, number, stage) for number, stage in enumerate(self.problem.stages)]
+        return pipeline(self.problem.state, accesses, 1, after_inputs=1, kept=self.norm)
 
     @cached_property
     def given(self) -> Mapping[str, Value]:
@@ -105,7 +110,7 @@ class BoundaryRings:
             for read in {r for u in self.problem.stages[node.stage].updates for r in u.reads}:
                 if read.field in self.problem.state or not self.problem.fields[read.field].full:
                     continue
-                least, most = rows_of(self.problem, read)
+                least, most = _rows_of(self.problem, read)
                 age = (self.steps - 1) * self.lag + node.lag - least
                 found[read.field] = max(found.get(read.field, 0), self.ahead + age + 1)
                 if node.lag - most < 1:
@@ -198,3 +203,18 @@ class BoundaryRings:
     @property
     def _reads(self) -> Iterator[Read]:
         return (r for stage in self.problem.stages for update in stage.updates for r in update.reads)
+
+
+def _rows_of(problem: Problem, read: Read) -> Span:
+    """The least and the largest row offset that a read may mean; beyond a reflecting edge it means the mirrored one."""
+    offset = read.offset[0]
+    return (-abs(offset), abs(offset)) if problem.grid.boundary[0] == "reflecting" else (offset, offset)
+
+
+def _access(problem: Problem, number: int, stage: Stage) -> StageAccess:
+    """The rows of state fields that any cell of a stage reads, and those that a cell may keep."""
+    reads = {r for u in stage.updates for r in u.reads if r.field in problem.state}
+    reads |= {Read(target, (0,) * problem.grid.ndim) for target in stage.targets}
+    elsewhere = {read.field for read in reads if any(read.offset)}
+    spans = span_of((r.field, row) for r in reads for row in _rows_of(problem, r))
+    return StageAccess(number, spans, stage.targets, frozenset(stage.targets) - elsewhere)
