@@ -10,32 +10,17 @@ from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
-from peergrid.codegen.cuda.common.names import flags, identifiers, listed
+from peergrid.codegen.cuda.common.names import identifiers, listed
 from peergrid.codegen.cuda.common.structs import constants
 from peergrid.codegen.cuda.skeletons import words
 from peergrid.grid import Field
-from peergrid.stencil import Problem, Stage, footprint
+from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
 
-BITS = 32  # of the word `here` of a tile
+BITS = 31  # of the word `here` of a tile
 Applied = tuple[Update, tuple[Assignment, ...]]
 """An update, and those of its assignments that are wanted of it."""
-
-TABLES = """\
-constexpr int AXES = {axes};
-enum {{ {names} }};  // the fields
-__device__ constexpr bool STATE[] = {{{state}}};  // those with two slots, to read and to write
-__device__ constexpr bool RECORDED[] = {{{recorded}}};  // those that receivers record
-__device__ constexpr int PROFILE_AXIS[] = {{{profile_axis}}};  // of those that are profiles, else -1
-__device__ constexpr unsigned CONFINED[] = {{{confined}}};  // a bit for those that only some tiles touch
-// Of each field: cells read below a box, its first row or -FAR, cells read above, its last row or FAR; for each axis.
-__device__ constexpr int KNOWN[][AXES][4] = {{{known}}};
-// Of each field: its first and last row; for each axis.
-__device__ constexpr int BOX[][AXES][2] = {{{boxes}}};
-__device__ constexpr int GRID_SHAPE[] = {{{shape}}};
-__device__ constexpr bool GRID_WRAPS[] = {{{wraps}}}, GRID_MIRRORS[] = {{{mirrors}}};
-"""
 
 ACCESS = """\
 // What an update reads: a field at an offset, a parameter, the sample of a signal at the step.
@@ -124,35 +109,29 @@ class Updates:
         return "\n".join((ACCESS + "".join(self._accesses()), *self._updates()))
 
     def tables(self, steps: int) -> str:
-        """The numbers of the fields, and what kernels of so many steps ask about them and the grid."""
+        """The numbers of the fields, and what kernels of so many steps ask about fields and grid, see `bounds.cuh`."""
         problem, grid = self.problem, self.problem.grid
         recorded, bits = {receiver.field for receiver in problem.receivers}, confined_bits(problem)
-        described = problem.fields.values()
-        return TABLES.format(
-            axes=grid.ndim,
-            names=listed(self.names.values()),
-            state=flags(name in problem.state for name in problem.fields),
-            recorded=flags(name in recorded for name in problem.fields),
-            profile_axis=listed(-1 if field.full else field.axes[0] for field in described),
-            confined=listed(f"{bits[name]}u" if name in bits else 0 for name in problem.fields),
-            known=listed(self._known(field, steps) for field in described),
-            boxes=listed(
-                listed((f"{{{lo}, {hi}}}" for lo, hi in zip(whole.lo, whole.hi, strict=True)), "{}")
-                for whole in (unbounded(problem, field.box) for field in described)
-            ),
-            shape=listed(grid.shape),
-            wraps=flags(grid.periodic),
-            mirrors=flags(boundary == "reflecting" for boundary in grid.boundary),
+        boxes = (unbounded(problem, field.box) for field in problem.fields.values())
+        given = constants(
+            AXES=grid.ndim,
+            STATE=[name in problem.state for name in problem.fields],
+            RECORDED=[name in recorded for name in problem.fields],
+            PROFILE_AXIS=[-1 if field.full else field.axes[0] for field in problem.fields.values()],
+            CONFINED=[bits.get(name, 0) for name in problem.fields],
+            KNOWN=[self._known(field, steps) for field in problem.fields.values()],
+            BOX=[zip(box.lo, box.hi, strict=True) for box in boxes],
+            GRID_SHAPE=grid.shape,
+            GRID_WRAPS=grid.periodic,
+            GRID_MIRRORS=[boundary == "reflecting" for boundary in grid.boundary],
         )
+        return f"enum {{ {listed(self.names.values())} }};\n{given}\n"
 
-    def _known(self, field: Field, steps: int) -> str:
-        growth, found = footprint(self.problem, steps).inputs.get(field.name), []
-        for axis in range(self.problem.grid.ndim):
-            below, above = (growth.below[axis], growth.above[axis]) if growth else (0, 0)
-            wraps = self.problem.grid.periodic[axis]
+    def _known(self, field: Field, steps: int) -> Iterator[tuple[int, int, int, int]]:
+        growth = footprint(self.problem, steps).inputs.get(field.name, Growth.none(self.problem.grid.ndim))
+        for axis, wraps in enumerate(self.problem.grid.periodic):
             least, most = (-FAR, FAR) if wraps else (field.box.lo[axis], field.box.hi[axis])
-            found.append(listed((below, least, above, most), "{}"))
-        return listed(found, "{}")
+            yield growth.below[axis], least, growth.above[axis], most
 
     @cached_property
     def _values(self) -> dict[str, str]:

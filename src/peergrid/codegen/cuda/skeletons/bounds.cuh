@@ -1,4 +1,7 @@
-// What a device has of fields, by the tables of a problem; whether an update applies to a cell.
+// What a device has of fields, by the tables of a problem: of each field, STATE, whether it has two slots, to read and to
+// write; RECORDED, whether receivers record it; PROFILE_AXIS, of one that is a profile, else -1; CONFINED, a bit if only
+// some tiles touch it; KNOWN[AXES], cells read below a box, its first row or -FAR, cells read above, its last row or FAR;
+// BOX[AXES], its first and last row.
 
 constexpr int FAR = 1 << 30;
 
