@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,24 @@ def test_the_largest_value_is_the_amplitude_and_it_starts_from_rest(waveform: Wa
     values = waveform.sample(TIMES)
     assert np.abs(values).max() == pytest.approx(3.0, rel=1e-3)
     assert abs(values[0]) < 1e-4 * 3.0
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Ricker(0), r"^Ricker\.frequency is expected to be a positive number, got 0\.$"),
+        (lambda: Ricker("25"), r"^Ricker\.frequency is expected to be a positive number, got '25'\.$"),  # type: ignore[arg-type]
+        (
+            lambda: Gaussian(1e9, amplitude=np.nan),
+            r"^Gaussian\.amplitude is expected to be a finite number, got nan\.$",
+        ),
+        (lambda: Sine(1e9, ramp=0.5), r"^Sine\.ramp is expected to be a number of periods not below 1, got 0\.5\.$"),
+        (lambda: Sine(1e9, delay=-1e-9), r"^Sine\.delay is expected to be a number not below 0, got -1e-09\.$"),
+    ],
+)
+def test_numbers_made_in_python_keep_the_rules_of_model_files(make: Callable[[], Waveform], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        make()
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+
+from peergrid.arguments import brief
+from peergrid.errors import UsageError
 
 LARGEST = 1e20
 """Of numbers with a unit: squares and quotients of such numbers stay far from the ends of what floats can hold."""
@@ -61,3 +66,14 @@ Name = Annotated[
     PRINTABLE,
 ]
 Point = tuple[Finite, Finite]
+
+
+def check_numbers(described: Any) -> None:
+    """Raise UsageError if a number of a dataclass, such as a waveform made in Python, breaks a rule of its type."""
+    name = type(described).__name__
+    for field, hint in get_type_hints(type(described), include_extras=True).items():
+        rules = [rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Rule)]
+        value = getattr(described, field)
+        for rule in rules:
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not rule.holds(value):
+                raise UsageError(f"{name}.{field} is expected to be {rule.expected}, got {brief(value)}.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
 from peergrid.io.rule import LARGEST as MOST
-from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule
+from peergrid.io.rule import FileName, Finite, NotNegative, Positive, Rule, check_numbers
 
 Doubles = NDArray[np.float64]
 
@@ -34,6 +34,9 @@ class Ricker:
     frequency: Positive
     amplitude: Finite = 1.0
     delay: NotNegative = 0.0
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
 
     def sample(self, times: Doubles) -> Doubles:
         a = (pi * self.frequency * (times - self.delay - sqrt(2) / self.frequency)) ** 2
@@ -59,6 +62,9 @@ class Gaussian:
     derivative: Literal[0, 1, 2] = 0
     amplitude: Finite = 1.0
     delay: NotNegative = 0.0
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
 
     def sample(self, times: Doubles) -> Doubles:
         s = 2 * pi * self.frequency * (times - self.delay - 1 / self.frequency)
@@ -86,6 +92,9 @@ class Sine:
     ramp: Annotated[float, Rule("a number of periods not below 1", lambda v: v >= 1)] = 3.0
     amplitude: Finite = 1.0
     delay: NotNegative = 0.0
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
 
     def sample(self, times: Doubles) -> Doubles:
         phase = self.frequency * np.maximum(times - self.delay, 0.0)
