@@ -10,7 +10,7 @@ import pytest
 from wave_examples import EXACT, recorded
 
 from peergrid import Options, Simulation, UsageError, verify
-from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot
+from peergrid.models.wave import Gather, Medium, PointSource, Propagator, Ricker, Scheme, Shot
 from peergrid.models.wave.points import footprint, products
 
 RNG = np.random.default_rng(11)
@@ -172,6 +172,18 @@ def test_mistakes_are_answered_with_a_sentence(mistake: str) -> None:
     make, sentence = MISTAKES[mistake]
     with pytest.raises(UsageError, match=sentence):
         make()
+
+
+def test_texts_of_waves_are_short() -> None:
+    shot = shot_at((50, 50), (40, 10))
+    medium = "Medium(31×27 nodes 10×10 m apart, acoustic)"
+    assert repr(shot.propagator.medium) == medium
+    assert repr(shot.propagator) == f"Propagator({medium}, order 8, steps of 0.001941 s)"
+    assert repr(shot) == f"Shot({shot.propagator}, 1 × 1 sources and receivers, 10 steps)"
+    assert (
+        repr(Gather(np.ones((3, 10)), 0.002, np.ones((1, 2)), np.ones((3, 2))))
+        == "Gather(3 × 10 float64, 0.002 s apart)"
+    )
 
 
 def test_coarse_grids_and_long_steps_are_mentioned() -> None:

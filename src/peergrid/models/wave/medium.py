@@ -56,6 +56,10 @@ class Medium:
                 object.__setattr__(self, name, _checked(name, given, self.shape))
         self._check_together()
 
+    def __repr__(self) -> str:
+        spacings = "×".join(f"{step:g}" for step in self.spacings)
+        return f"Medium({'×'.join(map(str, self.shape))} nodes {spacings} m apart, {self.kind})"
+
     @property
     def kind(self) -> MediumKind:
         """The equations for the parameters."""

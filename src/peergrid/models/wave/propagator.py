@@ -48,6 +48,9 @@ class Propagator:
                 f"{float(self.medium.values('velocity').max()):g} m/s grow without bound, got {self.time_step!r}."
             )
 
+    def __repr__(self) -> str:
+        return f"Propagator({self.medium}, order {self.scheme.order}, steps of {self.dt:.4g} s)"
+
     @cached_property
     def frame(self) -> Frame:
         """The grid around the medium."""

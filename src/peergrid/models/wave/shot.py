@@ -54,6 +54,10 @@ class Gather:
     sources: Doubles
     receivers: Doubles
 
+    def __repr__(self) -> str:
+        receivers, steps = self.traces.shape
+        return f"Gather({receivers} × {steps} {self.traces.dtype}, {self.dt:.4g} s apart)"
+
     @property
     def times(self) -> Doubles:
         """Seconds, one for each entry of a trace."""
@@ -80,6 +84,10 @@ class Shot:
         if not len(self.sources):
             raise UsageError("A shot is expected to have at least one source, got none.")
         self.propagator.source_cells(self.source_positions)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.sources)} × {len(self.receiver_positions)} sources and receivers"
+        return f"Shot({self.propagator}, {counts}, {self.steps} steps)"
 
     @cached_property
     def problem(self) -> Problem:
