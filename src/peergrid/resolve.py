@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
@@ -15,6 +13,7 @@ from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
+from peergrid.runtime.collection import collection_paused
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import Layout, Options, ResolvedOptions, layout
 from peergrid.schedule.exchange import ORDERS, Order
@@ -66,21 +65,7 @@ def _has_room(options: Options, devices: Devices, problem: Problem) -> bool:
     return has_room(plan, devices.ordinals)
 
 
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Pause the garbage collector: plans are many objects without reference cycles, and in a large process a collection
-    takes longer than a plan.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
-
-
-@_collection_paused()
+@collection_paused()
 def resolve_options(
     devices: Devices,
     problem: Problem,

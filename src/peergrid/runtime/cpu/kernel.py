@@ -19,6 +19,7 @@ from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
 from peergrid.grid import Array, Box, Signal
+from peergrid.runtime.collection import collection_paused
 from peergrid.runtime.cpu.caches import second_level, tile_cache
 from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import Block, DeviceMemory
@@ -135,6 +136,7 @@ class CpuKernel:
             self._bound[key] = bound
         return bound
 
+    @collection_paused()
     def _program(self, box: Box, steps: int, recorded: tuple[int, ...]) -> DriverTables:
         with self._lock:
             numbers = np.array(recorded, dtype=np.int64)
