@@ -17,51 +17,68 @@ Start with `stencil`, `Grid`, `run` and `Simulation`; `run_model` runs model fil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
-from peergrid.grid import Box, Field, Grid, Signal, Table
-from peergrid.result import Result
-from peergrid.runtime.retain import hold
-from peergrid.runtime.traffic import Moved, Traffic, traffic
-from peergrid.saved import save
-from peergrid.schedule import Options
-from peergrid.simulate import Simulation, run
-from peergrid.sources import source_of
-from peergrid.stencil import (
-    Cell,
-    Clock,
-    Expr,
-    Lookup,
-    Problem,
-    Receiver,
-    Reduction,
-    Stage,
-    cos,
-    equal,
-    exp,
-    log,
-    maximum,
-    minimum,
-    reduction,
-    sin,
-    sqrt,
-    tanh,
-    where,
-)
-from peergrid.verification import Proof, verify
 from peergrid.version import VERSION
 
 if TYPE_CHECKING:
+    from peergrid.errors import CheckFailed, DeviceFault, DoesNotFit, PeergridError, Unstable, UsageError
+    from peergrid.grid import Box, Field, Grid, Signal, Table
     from peergrid.io.checkpoint import read_state, write_state
     from peergrid.jobs import run_model, run_survey
-    from peergrid.stencil import stencil  # at run time this name is the package, which can be called like the decorator
+    from peergrid.result import Result
+    from peergrid.runtime.retain import hold
+    from peergrid.runtime.traffic import Moved, Traffic, traffic
+    from peergrid.saved import save
+    from peergrid.schedule import Options
+    from peergrid.simulate import Simulation, run
+    from peergrid.sources import source_of
+    from peergrid.stencil import (
+        Cell,
+        Clock,
+        Expr,
+        Lookup,
+        Problem,
+        Receiver,
+        Reduction,
+        Stage,
+        cos,
+        equal,
+        exp,
+        log,
+        maximum,
+        minimum,
+        reduction,
+        sin,
+        sqrt,
+        stencil,  # at run time this name is the package, which can be called like the decorator
+        tanh,
+        where,
+    )
+    from peergrid.verification import Proof, verify
 
 __version__ = VERSION
-_ON_FIRST_USE = {  # they import what a stencil does not need
-    "read_state": "peergrid.io.checkpoint",
-    "run_model": "peergrid.jobs",
-    "run_survey": "peergrid.jobs",
-    "write_state": "peergrid.io.checkpoint",
+_NAMES = {
+    "errors": "CheckFailed DeviceFault DoesNotFit PeergridError Unstable UsageError",
+    "grid": "Box Field Grid Signal Table",
+    "io.checkpoint": "read_state write_state",
+    "jobs": "run_model run_survey",
+    "result": "Result",
+    "runtime.retain": "hold",
+    "runtime.traffic": "Moved Traffic traffic",
+    "saved": "save",
+    "schedule": "Options",
+    "simulate": "Simulation run",
+    "sources": "source_of",
+    "stencil": (
+        "Cell Clock Expr Lookup Problem Receiver Reduction Stage cos equal exp log maximum minimum reduction sin sqrt "
+        "tanh where"
+    ),
+    "verification": "Proof verify",
 }
+"""The names of each module, which is imported when one of them is first used: the command line ends without a traceback
+if it is interrupted while it is loaded.
+"""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_PACKAGES = ("errors", "grid", "images", "inverse", "models", "runtime", "schedule", "sparse", "spins", "stencil")
 
 __all__ = [
     "Box",
@@ -115,10 +132,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ON_FIRST_USE:
+    if name in _PACKAGES:
+        return import_module(f"peergrid.{name}")
+    if name not in _MODULES:
         raise AttributeError(f"module 'peergrid' has no attribute '{name}'")
-    return getattr(import_module(_ON_FIRST_USE[name]), name)
+    found = globals()[name] = getattr(import_module(f"peergrid.{_MODULES[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ON_FIRST_USE})
+    return sorted({*globals(), *_MODULES, *_PACKAGES})

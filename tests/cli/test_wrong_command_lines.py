@@ -108,6 +108,22 @@ def test_drawing_compilers_and_drivers_come_when_they_are_needed(slow: str) -> N
     assert done.stdout == "False\n"
 
 
+def test_little_is_loaded_before_an_interrupt_is_expected() -> None:
+    """The entry point ends silently if it is interrupted while it loads the command line, but not before."""
+    found = "sorted(name for name in sys.modules if name.startswith(('peergrid', 'numpy')))"
+    code = f"import sys, peergrid.__main__; print({found})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['peergrid', 'peergrid.__main__', 'peergrid.version']\n"
+
+
+def test_all_names_are_found_where_they_are_said_to_be() -> None:
+    absent = "[n for n in peergrid.__all__ if n not in globals()]"
+    code = f"from peergrid import *; import peergrid; print({absent}, dir(peergrid))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[] [")
+    assert all(f"'{name}'" in done.stdout for name in (*peergrid.__all__, "models", "errors"))
+
+
 def test_a_name_that_no_file_can_have(call: Call, tmp_path: Path) -> None:
     answer = call("report", "profile.json", "-o", "x" * 300)
     assert answer.code == 2
