@@ -13,7 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import peergrid
-from peergrid import Box, Grid, Options, PeergridError, Problem, Receiver, Simulation, Stage
+from peergrid import (
+    Box,
+    Grid,
+    Options,
+    PeergridError,
+    Problem,
+    Receiver,
+    Simulation,
+    Stage,
+    images,
+    inverse,
+    models,
+    sparse,
+    spins,
+)
+from peergrid.models.wave import Medium, Propagator
 
 GRID = Grid((16, 12))
 U = GRID.field("u", 1.0)
@@ -32,6 +47,9 @@ def total(u: peergrid.Cell) -> peergrid.Expr:
 STEP = drift(U, 0.1)
 PROBLEM = Problem.of(STEP, Receiver("r", "u", (3, 3)), total(U))
 HERE = Path(__file__).parent
+MATRIX = sparse.CsrMatrix.of(np.eye(4))
+GRAPH = spins.random_graph(32, 1)
+WAVES = Propagator(Medium((12, 12), 10.0, 2000.0))
 
 
 def on_a_simulation(name: str) -> Callable[..., object]:
@@ -101,6 +119,28 @@ CALLS: dict[Callable[..., object], dict[str, object]] = {
     peergrid.verify: {"problem": STEP, "devices": "cpu:2", "strategy": "overlap", "depth": 1, "order": "all"},
     peergrid.run_model: {"model": HERE / "none.toml", "devices": None, "depth": None, "checkpoint": None, "call": None},
     peergrid.run_survey: {"model": HERE / "none.toml", "folder": HERE / "none", "resume": False},
+    models.read: {"path": HERE / "none.toml"},
+    models.parse: {"text": ""},
+    images.read: {"path": HERE / "none.png"},
+    images.write: {"path": HERE / "none" / "u.png", "pixels": np.zeros((2, 2), np.uint8)},
+    sparse.CsrMatrix: {"starts": MATRIX.starts, "columns": MATRIX.columns, "values": MATRIX.values},
+    sparse.Products: {"matrix": MATRIX, "vector": np.ones(4)},
+    sparse.power_iteration: {"matrix": MATRIX, "devices": "cpu:1", "tolerance": 0.5, "most": 2},
+    spins.BipartiteGraph: {"red": GRAPH.red, "blue": GRAPH.blue},
+    spins.random_graph: {"per_colour": 32, "seed": 1},
+    spins.Relaxation: {"graph": GRAPH, "coupling": 0.5, "seed": 1},
+    inverse.forward: {
+        "propagator": WAVES,
+        "sources": [[50.0, 50.0]],
+        "samples": np.ones((1, 3)),
+        "receivers": [[60.0, 60.0]],
+    },
+    inverse.adjoint: {
+        "propagator": WAVES,
+        "receivers": [[60.0, 60.0]],
+        "traces": np.ones((1, 3)),
+        "sources": [[50.0, 50.0]],
+    },
 }
 PLACES = [(call, name) for call, arguments in CALLS.items() for name in arguments]
 ANYTHING = st.one_of(
@@ -116,7 +156,7 @@ ANYTHING = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=400)
 @given(st.sampled_from(PLACES), ANYTHING)
 def test_an_argument_of_any_kind_is_taken_or_refused_in_a_sentence(
     place: tuple[Callable[..., object], str], value: object

@@ -8,6 +8,8 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from peergrid.errors import UsageError
 
 Whole = tuple[int, ...]
@@ -35,6 +37,15 @@ def whole(values: Any) -> Whole | None:
     return tuple(map(index, given)) if all(map(is_whole, given)) else None
 
 
+def numbers(values: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Real numbers, of any shape, in double precision; None for anything else, such as rows of several lengths."""
+    try:
+        found = np.asarray(values)
+    except (ValueError, TypeError):
+        return None
+    return found.astype(np.float64) if found.dtype.kind in "fiu" or not found.size else None
+
+
 def is_one_of(value: object, names: Collection[str]) -> bool:
     """True for a text among the names."""
     return isinstance(value, str) and value in names
@@ -51,6 +62,21 @@ def check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise UsageError(
             f"{what} has a name, text that is not empty and without control characters, got {brief(name)}."
+        )
+
+
+def check_kind(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raise UsageError for an argument that is of none of the kinds; expected: as in 'a NumPy array'."""
+    if not isinstance(value, kinds):
+        raise UsageError(f"'{name}' takes {expected}, got {brief(value)}.")
+
+
+def check_array(name: str, value: object, axes: int, kinds: str, of: str) -> None:
+    """Raise UsageError for what is no NumPy array of so many axes; kinds: letters of NumPy's types; of: their name."""
+    if not isinstance(value, np.ndarray) or value.ndim != axes or value.dtype.kind not in kinds:
+        got = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else brief(value)
+        raise UsageError(
+            f"'{name}' takes a NumPy array of {of} with {axes} {'axis' if axes == 1 else 'axes'}, got {got}."
         )
 
 

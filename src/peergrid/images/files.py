@@ -9,6 +9,7 @@ from warnings import catch_warnings
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from peergrid.arguments import check_kind, path_of
 from peergrid.errors import UsageError
 from peergrid.images.table import Pixels
 from peergrid.io.atomic import replacing
@@ -23,6 +24,7 @@ def read(path: str | Path) -> Pixels:
 
     Raises UsageError for a missing file, and for images that are not grey with 8 or 16 bits per pixel.
     """
+    path = path_of("path", path)
     try:
         with (
             catch_warnings(action="ignore"),  # of Pillow, about parts of a file that say nothing of pixels
@@ -52,7 +54,8 @@ def write(path: str | Path, pixels: Any) -> None:
 
     Raises UsageError for another suffix, shape or type, and if the file cannot be written.
     """
-    path = Path(path)
+    path = path_of("path", path)
+    check_kind("pixels", pixels, np.ndarray, "a NumPy array")
     format_ = FORMATS.get(path.suffix.lower())
     if format_ is None:
         raise UsageError(f"The name of an image ends in {', '.join(FORMATS)}, got '{path.name}'.")

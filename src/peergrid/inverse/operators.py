@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from peergrid.arguments import check_kind, numbers
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave import Gather, PointSource, Propagator, Shot
+from peergrid.models.wave.shot import positions
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
 
@@ -22,6 +24,8 @@ def forward(
 
     sources, receivers: positions in metres, shape (points, axes).
     """
+    check_kind("propagator", propagator, Propagator, "a Propagator")
+    sources = positions("sources", sources, propagator)
     series = _rows(samples, len(sources), None, "Samples", "source")
     sent = [PointSource(position, row) for position, row in zip(sources, series, strict=True)]
     shot = Shot(propagator, sent, receivers, series.shape[1])
@@ -44,6 +48,8 @@ def adjoint(
     look: called with the simulation before each step; after n steps its waves are those that the transpose has N - 1 -
     n steps into the forward run of N. As the operator of waves is symmetric, it is a run with time reversed.
     """
+    check_kind("propagator", propagator, Propagator, "a Propagator")
+    receivers, sources = (positions(*one, propagator) for one in (("receivers", receivers), ("sources", sources)))
     series = recorded(traces, propagator, len(receivers))[:, ::-1]
     problem, records, feed = propagator.fed(receivers, sources)
     steps = series.shape[1]
@@ -75,10 +81,8 @@ def recorded(traces: Array | Gather, propagator: Propagator, receivers: int, ste
 
 def _rows(given: Array, rows: int, steps: int | None, what: str, each: str) -> Doubles:
     """A row of finite numbers for each source or receiver. Raises UsageError for anything else."""
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (ValueError, TypeError):
-        values = np.array(np.nan)
+    found = numbers(given)
+    values = np.array(np.nan) if found is None else found
     if values.ndim != 2 or len(values) != rows or steps not in (None, values.shape[1]) or not np.isfinite(values).all():
         raise UsageError(
             f"{what} are expected as finite numbers, shape ({rows}, {steps or 'steps'}), one row for each {each}, got "

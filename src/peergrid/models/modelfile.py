@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from peergrid.arguments import check_kind, path_of
 from peergrid.errors import UsageError, about
 from peergrid.files import read_plain, reason
 from peergrid.io.rule import shown
@@ -27,7 +28,7 @@ def read(path: Path | str) -> Model:
 
     Raises UsageError, one sentence that starts with the file's name.
     """
-    file = Path(path)
+    file = path_of("path", path)
     with about(file.name):
         if file.suffix == ".py":
             raise UsageError(f"A model file is expected, got a script of Python; run it: python {file}.")
@@ -39,6 +40,7 @@ def read(path: Path | str) -> Model:
 
 def parse(text: str, folder: Path = Path()) -> Model:
     """The model of a file's text; `folder` is the folder of the files that it names."""
+    check_kind("text", text, str, "the text of a model file")
     if command := GPRMAX.search(text):
         raise UsageError(
             f"A model file is expected to be TOML with tables such as [grid], got gprMax's command '#{command[1]}'; "

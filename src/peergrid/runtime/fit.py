@@ -56,10 +56,16 @@ def check_records(problem: Problem, steps: int, norm: bool) -> None:
     needed, free = int(each * steps), free_memory()
     if needed > RESERVE * free:
         raise DoesNotFit(
-            f"The records of {len(problem.receivers)} receivers over {steps:,} steps need {gibibytes(needed)} of "
+            f"The records of {_records(problem, norm)} over {steps:,} steps need {gibibytes(needed)} of "
             f"memory and {gibibytes(free)} are free: use at most about {rounded(steps * RESERVE * free / needed)} "
-            "steps, or fewer receivers."
+            "steps, or fewer records."
         )
+
+
+def _records(problem: Problem, norm: bool) -> str:
+    """The kinds of records of a run, in words."""
+    counts = {"receivers": len(problem.receivers), "reductions": len(problem.reductions)}
+    return " and ".join([*(f"{count} {name}" for name, count in counts.items() if count), *(["the norm"] * norm)])
 
 
 def gathered_bytes(problem: Problem) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.arguments import check_array
 from peergrid.errors import UsageError, extra
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -27,6 +28,9 @@ class CsrMatrix:
     values: Numbers
 
     def __post_init__(self) -> None:
+        for name in ("starts", "columns"):
+            check_array(name, getattr(self, name), 1, "iu", "whole numbers")
+        check_array("values", self.values, 1, "fiu", "numbers")
         rows = len(self.starts) - 1
         if rows < 1 or self.values.dtype not in (np.float32, np.float64):
             raise UsageError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from peergrid.arguments import check_kind
 from peergrid.errors import UsageError
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition, balanced_cuts
@@ -31,8 +32,15 @@ def products(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Problem:
     return Problem.of(within_reach(grid.field(FIELD, vector)))
 
 
+def check_matrix(matrix: object) -> None:
+    """Raise UsageError for what is no matrix of this package."""
+    check_kind("matrix", matrix, (CsrMatrix, SlicedMatrix), "a CsrMatrix, which CsrMatrix.of makes, or a SlicedMatrix")
+
+
 def as_vector(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
     """A vector in the matrix' type. Raises UsageError if its length is not the number of rows."""
+    check_matrix(matrix)
+    check_kind("vector", vector, np.ndarray, "a NumPy array")
     if vector.shape != (matrix.rows,):
         raise UsageError(f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}.")
     found: Numbers = np.ascontiguousarray(vector, matrix.values.dtype)

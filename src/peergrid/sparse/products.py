@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from peergrid.arguments import check_kind
 from peergrid.errors import Unstable
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, OwnKernels, Place, place_of
@@ -14,7 +15,7 @@ from peergrid.schedule import Options
 from peergrid.sparse.compiled import ProductKernel
 from peergrid.sparse.gpus import GpuProduct
 from peergrid.sparse.matrix import CsrMatrix, Numbers
-from peergrid.sparse.problem import FIELD, as_vector, products, split
+from peergrid.sparse.problem import FIELD, as_vector, check_matrix, products, split
 from peergrid.sparse.sliced import SlicedMatrix
 
 
@@ -77,6 +78,9 @@ def power_iteration(
     It ends where the residual is below `tolerance` times the value, or after `most` products. The same bits on any
     devices. Raises Unstable if the vector vanishes or is not finite.
     """
+    check_matrix(matrix)
+    check_kind("tolerance", tolerance, (int, float, np.number), "a number")
+    check_kind("most", most, (int, np.integer), "a whole number")
     vector = np.ones(matrix.rows, matrix.values.dtype)
     vector /= np.linalg.norm(vector)
     with Products(matrix, vector, devices, comm=comm) as run:

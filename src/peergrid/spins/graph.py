@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from peergrid.arguments import brief, check_array, is_whole
 from peergrid.errors import UsageError
-from peergrid.spins.philox import Words, philox
+from peergrid.spins.philox import Words, check_seed, philox
 
 NEIGHBOURS = 4
 WORD = 32
@@ -25,6 +26,8 @@ class BipartiteGraph:
     blue: Words
 
     def __post_init__(self) -> None:
+        for name in ("red", "blue"):
+            check_array(name, getattr(self, name), 2, "u", "unsigned whole numbers")
         if self.red.shape != self.blue.shape or self.red.shape[1:] != (NEIGHBOURS,) or not len(self.red):
             raise UsageError(
                 f"Both colours have as many variables, each with {NEIGHBOURS} neighbours; got arrays of shape "
@@ -50,8 +53,9 @@ def random_graph(per_colour: int, seed: int) -> BipartiteGraph:
     Two matchings may join the same pair, which is rare in large graphs. The matchings are the orders of random numbers
     by counter, so that a seed always gives the same graph.
     """
-    if per_colour < WORD or per_colour % WORD or per_colour > 1 << 31:
-        raise UsageError(f"A colour has a multiple of {WORD} variables, at most {1 << 31:,}, got {per_colour}.")
+    if not is_whole(per_colour) or per_colour < WORD or per_colour % WORD or per_colour > 1 << 31:
+        raise UsageError(f"A colour has a multiple of {WORD} variables, at most {1 << 31:,}, got {brief(per_colour)}.")
+    check_seed(seed)
     drawn = philox((np.arange(per_colour, dtype=np.uint32), 0, 0, GRAPH_STREAM), seed)
     with ThreadPoolExecutor(NEIGHBOURS) as threads:
         pairs = list(threads.map(_matching, drawn))

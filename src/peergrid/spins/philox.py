@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.arguments import brief, is_whole
+from peergrid.errors import UsageError
+
 Words = np.ndarray[Any, np.dtype[np.uint32]]
 
 ROUNDS = 10
@@ -15,6 +18,12 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 WEYL = 0x9E3779B9, 0xBB67AE85
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
+
+
+def check_seed(seed: object) -> None:
+    """Raise UsageError for a seed that is no whole number of 64 bits."""
+    if not is_whole(seed) or not 0 <= seed < 1 << 64:  # type: ignore[operator]
+        raise UsageError(f"A seed is a whole number from 0 to 2^64 - 1, got {brief(seed)}.")
 
 
 def philox(counter: tuple[Words, int, int, int], seed: int) -> tuple[Words, Words, Words, Words]:

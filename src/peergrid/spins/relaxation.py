@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 
+from peergrid.arguments import check_kind
 from peergrid.grid.partition import Partition
 from peergrid.runtime.devices import Devices
 from peergrid.runtime.own_kernel import IN_STREAMS, OwnKernelRun, OwnKernels, Place, place_of
@@ -14,7 +15,7 @@ from peergrid.schedule import Options
 from peergrid.spins.compiled import HalfStepKernel
 from peergrid.spins.gpu_kernel import GpuHalfStep
 from peergrid.spins.graph import BipartiteGraph
-from peergrid.spins.philox import Words
+from peergrid.spins.philox import Words, check_seed
 from peergrid.spins.problem import FIELD, half_steps
 from peergrid.spins.rule import energy, first_words, thresholds
 
@@ -42,6 +43,8 @@ class Relaxation(OwnKernelRun):
         options: Options = IN_STREAMS,
         comm: Communicator | None = None,
     ) -> None:
+        check_kind("graph", graph, BipartiteGraph, "a graph, such as that of random_graph")
+        check_seed(seed)
         self.graph = graph
         place, first, limits = place_of(devices, comm, options), first_words(graph.words, seed), thresholds(coupling)
         problem = half_steps(first)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.spins.graph import NEIGHBOURS, WORD
 from peergrid.spins.philox import Words, philox
@@ -25,8 +26,8 @@ def thresholds(coupling: float) -> Words:
 
     Raises UsageError if the coupling is NaN.
     """
-    if math.isnan(coupling):
-        raise UsageError("The coupling over the temperature is a number, or infinite; got NaN.")
+    if not isinstance(coupling, int | float | np.number) or math.isnan(coupling):
+        raise UsageError(f"The coupling over the temperature is a number, or infinite; got {brief(coupling)}.")
     sums = [2 * up - NEIGHBOURS for up in range(NEIGHBOURS + 1)]
     return np.array([round(2.0**31 * _probability(coupling, one)) for one in sums], np.uint32)
 

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from peergrid.arguments import brief
+from peergrid.arguments import brief, numbers
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave.arrays import Recording
@@ -107,9 +107,7 @@ class Shot:
     @cached_property
     def receiver_positions(self) -> Doubles:
         """Metres, shape (receivers, axes)."""
-        ndim = self.propagator.medium.ndim
-        found = np.asarray(self.receivers, dtype=np.float64)
-        return np.atleast_2d(found) if found.size else np.zeros((0, ndim))
+        return positions("receivers", self.receivers, self.propagator)
 
     @cached_property
     def samples(self) -> Doubles:
@@ -142,7 +140,8 @@ class Shot:
         """The gather of a run's traces by receiver, such as `Simulation.traces()`."""
         names = self.names
         dtype = self.propagator.frame.grid.dtype
-        found = np.array([traces[name] for name in names], dtype=dtype).reshape(len(names), -1)
+        rows = [traces[name] for name in names]
+        found = np.array(rows, dtype=dtype) if rows else np.zeros((0, self.steps), dtype)
         return Gather(found, self.propagator.dt, self.source_positions, self.receiver_positions)
 
     def medium_part(self, values: Array) -> Array:
@@ -153,6 +152,16 @@ class Shot:
     def _built(self) -> tuple[Problem, Recording]:
         _ = self.warnings
         return self.propagator.problem(self.source_positions, self.samples, self.receiver_positions)
+
+
+def positions(name: str, given: ArrayLike, propagator: Propagator) -> Doubles:
+    """The positions that an argument gives, shape (points, axes). Raises UsageError for anything else."""
+    found, ndim = numbers(given), propagator.medium.ndim
+    if found is not None and not found.size:
+        return np.zeros((0, ndim))
+    if found is None or found.ndim > 2 or found.shape[-1:] != (ndim,) or not np.isfinite(found).all():
+        raise UsageError(f"'{name}' takes positions in metres, shape (points, {ndim}), got {brief(given)}.")
+    return np.atleast_2d(found)
 
 
 def coarse(propagator: Propagator, frequency: float) -> tuple[str, ...]:
