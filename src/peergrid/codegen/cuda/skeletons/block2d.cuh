@@ -71,13 +71,7 @@ template <class Given> struct Block2D {
         left(Plan::STEPS),
         here(0) {
     bound(0, 0, 0, 0);
-    each<FIELD_COUNT>([&](auto field) {
-      now[field] = Plan::START[field];
-      other[field] = Plan::START[field] + Plan::VALUES;
-      if constexpr (CONFINED[field] != 0)
-        if (ya < BOX[field][0][1] && ye > BOX[field][0][0] && xa < BOX[field][1][1] && xe > BOX[field][1][0])
-          here |= CONFINED[field];
-    });
+    begin(UpTo<FIELD_COUNT>{});
   }
   // The cells to compute when so many steps are left, none beyond an edge that is not periodic.
   __device__ __forceinline__ void bound(int above, int below, int beside_left, int beside_right) {
@@ -88,6 +82,14 @@ template <class Given> struct Block2D {
     if (!GRID_WRAPS[0]) ya = max(ya, 0), ye = min(ye, GRID_SHAPE[0]);
     if (!GRID_WRAPS[1]) xa = max(xa, 0), xe = min(xe, GRID_SHAPE[1]);
   }
+  template <int... FIELD> __device__ __forceinline__ void begin(Numbers<FIELD...>) { (begin_field<FIELD>(), ...); }
+  template <int FIELD> __device__ __forceinline__ void begin_field() {
+    now[FIELD] = Plan::START[FIELD];
+    other[FIELD] = Plan::START[FIELD] + Plan::VALUES;
+    if constexpr (CONFINED[FIELD] != 0)
+      if (ya < BOX[FIELD][0][1] && ye > BOX[FIELD][0][0] && xa < BOX[FIELD][1][1] && xe > BOX[FIELD][1][0])
+        here |= CONFINED[FIELD];
+  }
   template <int FIELD> __device__ __forceinline__ bool has() const {
     return CONFINED[FIELD] == 0 || (here & CONFINED[FIELD]);
   }
@@ -96,12 +98,11 @@ template <class Given> struct Block2D {
   }
 
   // ------------------------------ what is loaded
-  __device__ __forceinline__ void load() {
+  template <int... FIELD> __device__ __forceinline__ void load(Numbers<FIELD...>) {
     constexpr int parts = WIDTH / 32;
     for (int j = warp; j < (ye - ya) * parts; j += Plan::WARPS) {
       const int y = ya + j / parts, x = xa + j % parts * 32 + lane;
-      if (x < xe)
-        each(typename Plan::Loaded{}, [&](auto field) { load_cell<field>(y, x, (y - yb) * WIDTH + (x - xb)); });
+      if (x < xe) (load_cell<FIELD>(y, x, (y - yb) * WIDTH + (x - xb)), ...);
     }
   }
   template <int FIELD> __device__ __forceinline__ void load_cell(int y, int x, int at) const {
@@ -113,10 +114,9 @@ template <class Given> struct Block2D {
     else
       s[Plan::START[FIELD] + at] = R(0);
   }
-  __device__ __forceinline__ void load_profiles() {
+  template <int... FIELD> __device__ __forceinline__ void load_profiles(Numbers<FIELD...>) {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < Plan::LONGEST_PROFILE; i += THREADS)
-      each(typename Plan::Profiles{}, [&](auto field) { load_profile<field>(i); });
+    for (int i = threadIdx.x; i < Plan::LONGEST_PROFILE; i += THREADS) (load_profile<FIELD>(i), ...);
   }
   // Beyond the ends of a profile the nearest value: such cells are never used.
   template <int FIELD> __device__ __forceinline__ void load_profile(int i) const {
@@ -127,18 +127,24 @@ template <class Given> struct Block2D {
   }
 
   // ------------------------------ stages
+  template <int... NUMBER> __device__ __forceinline__ void stages(Numbers<NUMBER...>) {
+    (stage<typename Plan::template Stage<NUMBER>>(), ...);
+  }
   template <class Stage> __device__ __forceinline__ void stage() {
     bound(Stage::REACHED[0], Stage::REACHED[1], Stage::REACHED[2], Stage::REACHED[3]);
     bool near[Stage::UPDATES ? Stage::UPDATES : 1];
-    each<Stage::UPDATES>([&](auto update) { near[update] = reaches<Stage, update>(); });
+    find<Stage>(near, UpTo<Stage::UPDATES>{});
     constexpr int parts = WIDTH / 32;
     for (int j = warp; j < (ye - ya) * parts; j += Plan::WARPS) {
       const int y = ya + j / parts, x = xa + j % parts * 32 + lane;
-      if (x < xe) advance<Stage>(near, y, x);
+      if (x < xe) advance<Stage>(near, y, x, UpTo<Stage::WRITTEN>{}, UpTo<Stage::UPDATES>{});
     }
     __syncthreads();
-    each<Stage::WRITTEN>([&](auto k) { swap<Stage::WRITES[k][0], Stage::WRITES[k][1]>(); });
+    swap<Stage>(UpTo<Stage::WRITTEN>{});
     record<Stage>(UpTo<Stage::WRITTEN>{});
+  }
+  template <class Stage, int... UPDATE> __device__ __forceinline__ void find(bool* const near, Numbers<UPDATE...>) const {
+    ((near[UPDATE] = reaches<Stage, UPDATE>()), ...);
   }
   template <class Stage, int UPDATE> __device__ __forceinline__ bool reaches() const {
     constexpr UpdateBox box = Stage::BOXES[UPDATE];
@@ -146,19 +152,18 @@ template <class Given> struct Block2D {
     return GRID_WRAPS[0] || GRID_WRAPS[1] ||
            (ya < row + box.shape[0] && ye > row && xa < column + box.shape[1] && xe > column);
   }
-  template <class Stage> __device__ __forceinline__ void advance(const bool* const near, int y, int x) const {
-    using Writes = UpTo<Stage::WRITTEN>;
+  template <class Stage, int... K, int... UPDATE>
+  __device__ __forceinline__ void advance(const bool* const near, int y, int x, Numbers<K...>, Numbers<UPDATE...>) const {
     const BlockCell<Block2D> cell{*this, a, y, x, (y - yb) * WIDTH + (x - xb)};
     R next[Stage::WRITTEN];
-    each(Writes{}, [&](auto k) {
-      next[k] = has<Stage::WRITES[k][0]>() ? s[array<Stage::WRITES[k][0]>() + cell.at_] : R(0);
-    });
-    each<Stage::UPDATES>([&](auto update) {
-      if (near[update] && inside<Stage, update, 0>(a, wrapped<0>(y)) && inside<Stage, update, 1>(a, wrapped<1>(x)))
-        Stage::template update<update>(cell, next);
-    });
-    each(Writes{}, [&](auto k) { put<Stage, k>(cell.at_, next[k]); });
-    each(Writes{}, [&](auto k) { store<Stage, k>(y, x, next[k]); });
+    ((next[K] = has<Stage::WRITES[K][0]>() ? s[array<Stage::WRITES[K][0]>() + cell.at_] : R(0)), ...);
+    (apply<Stage, UPDATE>(near[UPDATE], wrapped<0>(y), wrapped<1>(x), cell, next), ...);
+    (put<Stage, K>(cell.at_, next[K]), ...);
+    (store<Stage, K>(y, x, next[K]), ...);
+  }
+  template <class Stage, int UPDATE, class Cell>
+  __device__ __forceinline__ void apply(bool near, int y, int x, const Cell& cell, R* const next) const {
+    if (near && inside<Stage, UPDATE, 0>(a, y) && inside<Stage, UPDATE, 1>(a, x)) Stage::template update<UPDATE>(cell, next);
   }
   template <class Stage, int K> __device__ __forceinline__ void put(int at, const R value) const {
     constexpr int field = Stage::WRITES[K][0];
@@ -177,7 +182,10 @@ template <class Given> struct Block2D {
           exchange.side[1].fields[field].slot[target][y * exchange.side[1].fields[field].pitch[0] + x] = value;
       }
   }
-  template <int FIELD, bool OTHER> __device__ __forceinline__ void swap() {
+  template <class Stage, int... K> __device__ __forceinline__ void swap(Numbers<K...>) {
+    (swap_arrays<Stage::WRITES[K][0], Stage::WRITES[K][1]>(), ...);
+  }
+  template <int FIELD, bool OTHER> __device__ __forceinline__ void swap_arrays() {
     if constexpr (OTHER) {
       const int before = now[FIELD];
       now[FIELD] = other[FIELD];
@@ -209,8 +217,8 @@ __device__ __forceinline__ void block2d_tile(const Arguments& a, const Exchange&
                                              int target, long long step0, unsigned char* shared) {
   Block2D<Plan> tile(a, exchange, region, source, target, step0, shared);
   if (threadIdx.x < Plan::STEPS) record_constants(a, region, step0 + static_cast<int>(threadIdx.x));
-  tile.load();
-  tile.load_profiles();
+  tile.load(typename Plan::Loaded{});
+  tile.load_profiles(typename Plan::Profiles{});
   pg_fetched();
   pg_await<0>();
   __syncthreads();
@@ -218,6 +226,6 @@ __device__ __forceinline__ void block2d_tile(const Arguments& a, const Exchange&
   for (int t = 0; t < Plan::STEPS; ++t) {
     tile.step = step0 + t;
     tile.left = Plan::STEPS - 1 - t;
-    each<Plan::STAGES>([&](auto number) { tile.template stage<typename Plan::template Stage<number>>(); });  // ends with a barrier
+    tile.stages(UpTo<Plan::STAGES>{});  // each ends with a barrier
   }
 }

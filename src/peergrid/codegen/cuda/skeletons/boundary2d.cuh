@@ -93,11 +93,13 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
         step(step0 + t),
         sums(zero),
         here(0) {
-    each<FIELD_COUNT>([&](auto field) {
-      if constexpr (CONFINED[field] != 0)
-        if (first < BOX[field][0][1] && last > BOX[field][0][0] && x0 < BOX[field][1][1] && x0 + width > BOX[field][1][0])
-          here |= CONFINED[field];
-    });
+    touch(UpTo<FIELD_COUNT>{});
+  }
+  template <int... FIELD> __device__ __forceinline__ void touch(Numbers<FIELD...>) { (touch_one<FIELD>(), ...); }
+  template <int FIELD> __device__ __forceinline__ void touch_one() {
+    if constexpr (CONFINED[FIELD] != 0)
+      if (first < BOX[FIELD][0][1] && last > BOX[FIELD][0][0] && x0 < BOX[FIELD][1][1] && x0 + width > BOX[FIELD][1][0])
+        here |= CONFINED[FIELD];
   }
   template <int FIELD> __device__ __forceinline__ bool has() const {
     return CONFINED[FIELD] == 0 || (here & CONFINED[FIELD]);
@@ -142,20 +144,27 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
     else
       return s + (ring.start + t * ring.stride) + pg_place<ring.rows>(row) * Plan::STRIDE + Plan::PAD;
   }
+  template <int... NUMBER> __device__ __forceinline__ void stages(int r, Numbers<NUMBER...>) {
+    (stage<typename Plan::template Stage<NUMBER>>(r), ...);
+  }
   template <class Stage> __device__ __forceinline__ void stage(int r) {
     const int y = r - t * Plan::LAG - Stage::LAG;
     if (y < first || y >= last) return;
-    using Writes = UpTo<Stage::WRITTEN>;
     StageRow<Plan, Stage> row;
-    each<Stage::READS>([&](auto n) { row.from[n] = row_read<Stage::ROWS_READ[n][1], Stage::ROWS_READ[n][2]>(y); });
-    each(Writes{}, [&](auto k) { row.to[k] = row_of<Stage::WRITES[k][1]>(y); });
-    const int yw = wrapped<0>(y);
-    each<Stage::UPDATES>([&](auto update) { row.in[update] = inside<Stage, update, 0>(a, yw) && near<Stage, update>(); });
-    for (int c = lane; c < width; c += 32) advance<Stage>(row, y, c);
+    find<Stage>(row, y, UpTo<Stage::READS>{}, UpTo<Stage::WRITTEN>{}, UpTo<Stage::UPDATES>{});
+    for (int c = lane; c < width; c += 32)
+      advance<Stage>(row, y, c, UpTo<Stage::WRITTEN>{}, UpTo<Stage::UPDATES>{});
     __syncwarp();
-    each(Writes{}, [&](auto k) { store<Stage, k>(row.to[k], y); });
-    each(Writes{}, [&](auto k) { sum<Stage, k>(row.to[k], y); });
-    each(Writes{}, [&](auto k) { record<Stage, k>(row.to[k], y); });
+    finish<Stage>(row, y, UpTo<Stage::WRITTEN>{});
+  }
+  // The rows that a stage reads and writes, and which of its updates concern them.
+  template <class Stage, int... READ, int... K, int... UPDATE>
+  __device__ __forceinline__ void find(StageRow<Plan, Stage>& row, int y, Numbers<READ...>, Numbers<K...>,
+                                       Numbers<UPDATE...>) const {
+    ((row.from[READ] = row_read<Stage::ROWS_READ[READ][1], Stage::ROWS_READ[READ][2]>(y)), ...);
+    ((row.to[K] = row_of<Stage::WRITES[K][1]>(y)), ...);
+    const int yw = wrapped<0>(y);
+    ((row.in[UPDATE] = inside<Stage, UPDATE, 0>(a, yw) && near<Stage, UPDATE>()), ...);
   }
   template <int OFFSET, int RING> __device__ __forceinline__ const R* row_read(int y) const {
     if constexpr (RING < 0)
@@ -171,22 +180,30 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
     else
       return x0 < begin_of<Stage, UPDATE, 1>(a) + box.shape[1] && x0 + width > begin_of<Stage, UPDATE, 1>(a);
   }
-  template <class Stage> __device__ __forceinline__ void advance(const StageRow<Plan, Stage>& row, int y, int c) const {
+  template <class Stage, int... K, int... UPDATE>
+  __device__ __forceinline__ void advance(const StageRow<Plan, Stage>& row, int y, int c, Numbers<K...>,
+                                          Numbers<UPDATE...>) const {
     const int x = wrapped<1>(x0 + c);
-    const BoundaryCell<Boundary2D, Stage> cell{*this, a, row, y, c};
     R next[Stage::WRITTEN];
-    each<Stage::WRITTEN>([&](auto k) {
-      next[k] = has<Stage::WRITES[k][0]>() ? row.from[Stage::WRITES[k][2]][c] : R(0);
-    });
-    each<Stage::UPDATES>([&](auto update) {
-      if (row.in[update] && inside<Stage, update, 1>(a, x)) Stage::template update<update>(cell, next);
-    });
-    each<Stage::WRITTEN>([&](auto k) {
-      if (has<Stage::WRITES[k][0]>()) row.to[k][c] = next[k];
-    });
+    ((next[K] = has<Stage::WRITES[K][0]>() ? row.from[Stage::WRITES[K][2]][c] : R(0)), ...);
+    (apply<Stage, UPDATE>(row, x, BoundaryCell<Boundary2D, Stage>{*this, a, row, y, c}, next), ...);
+    (put<Stage::WRITES[K][0]>(row.to[K][c], next[K]), ...);
+  }
+  template <class Stage, int UPDATE, class Cell>
+  __device__ __forceinline__ void apply(const StageRow<Plan, Stage>& row, int x, const Cell& cell, R* const next) const {
+    if (row.in[UPDATE] && inside<Stage, UPDATE, 1>(a, x)) Stage::template update<UPDATE>(cell, next);
+  }
+  template <int FIELD> __device__ __forceinline__ void put(R& to, const R value) const {
+    if (has<FIELD>()) to = value;
   }
 
   // ------------------------------ what becomes of rows that are final
+  template <class Stage, int... K>
+  __device__ __forceinline__ void finish(const StageRow<Plan, Stage>& row, int y, Numbers<K...>) {
+    (store<Stage, K>(row.to[K], y), ...);
+    (sum<Stage, K>(row.to[K], y), ...);
+    (record<Stage, K>(row.to[K], y), ...);
+  }
   template <class Stage, int K> __device__ __forceinline__ void store(const R* const row, int y) const {
     constexpr int field = Stage::WRITES[K][0], least = KNOWN[field][1][1], most = KNOWN[field][1][3];
     if constexpr (Stage::WRITES[K][3] != 0)
@@ -223,7 +240,7 @@ __device__ __forceinline__ void boundary2d_tile(const Arguments& a, const Region
       tile.load_rows(r + Plan::AHEAD, Loads{});
       pg_await<Plan::AHEAD>();
     } else if (tile.t < Plan::STEPS) {
-      each<Plan::STAGES>([&](auto number) { tile.template stage<typename Plan::template Stage<number>>(r); });
+      tile.stages(r, UpTo<Plan::STAGES>{});
     }
     __syncthreads();
   }

@@ -7,13 +7,6 @@ template <int... I> struct Counted<0, I...> {
 };
 template <int N> using UpTo = typename Counted<N>::All;  // 0, 1, …, N - 1
 
-// A number as a value whose type says which: `each` calls a function with each of a list.
-template <int N> struct Constant {
-  __device__ constexpr operator int() const { return N; }
-};
-template <int... I, class F> __device__ __forceinline__ void each(Numbers<I...>, const F& f) { (f(Constant<I>{}), ...); }
-template <int N, class F> __device__ __forceinline__ void each(const F& f) { each(UpTo<N>{}, f); }
-
 template <int NUMBER, class First, class... Others> struct Picked : Picked<NUMBER - 1, Others...> {};
 template <class First, class... Others> struct Picked<0, First, Others...> {
   using Type = First;

@@ -45,7 +45,8 @@ template <class Plan> struct InteriorTile {
   const int source, target, x0, first;  // the first cell of the tile; of the lane
   R cells[FIELD_COUNT][CELLS];
 
-  template <int FIELD> __device__ __forceinline__ void load() {
+  template <int... FIELD> __device__ __forceinline__ void load(Numbers<FIELD...>) { (load_field<FIELD>(), ...); }
+  template <int FIELD> __device__ __forceinline__ void load_field() {
     const R* const from = a.fields[FIELD].slot[STATE[FIELD] ? source : 0] + first;
 #pragma unroll
     for (int k = 0; k < CELLS; k += PACK) {
@@ -55,7 +56,8 @@ template <class Plan> struct InteriorTile {
     }
   }
   // Those that are useful, from `x0` on.
-  template <int FIELD> __device__ __forceinline__ void store() const {
+  template <int... FIELD> __device__ __forceinline__ void store(Numbers<FIELD...>) const { (store_field<FIELD>(), ...); }
+  template <int FIELD> __device__ __forceinline__ void store_field() const {
     if (!STATE[FIELD]) return;
     R* const to = a.fields[FIELD].slot[target] + first;
 #pragma unroll
@@ -67,15 +69,21 @@ template <class Plan> struct InteriorTile {
       *reinterpret_cast<Pack<PACK>*>(to + k) = pack;
     }
   }
+  template <int... NUMBER> __device__ __forceinline__ void stages(long long step, Numbers<NUMBER...>) {
+    (stage<typename Plan::template Stage<NUMBER>>(step), ...);
+  }
   template <class Stage> __device__ __forceinline__ void stage(long long step) {
     Window<Plan> window;
-    each<Stage::READS>([&](auto n) { gather<Stage::READ[n][0], Stage::READ[n][1], Stage::READ[n][2]>(window); });
+    gather_all<Stage>(window, UpTo<Stage::READS>{});
 #pragma unroll
     for (int k = 0; k < CELLS; ++k) {
       R next[Stage::WRITTEN];
       Stage::update(LaneCell<Plan>{a, window, step, k}, next);
-      each<Stage::WRITTEN>([&](auto n) { cells[Stage::WRITES[n]][k] = next[n]; });
+      keep<Stage>(next, k, UpTo<Stage::WRITTEN>{});
     }
+  }
+  template <class Stage, int... K> __device__ __forceinline__ void gather_all(Window<Plan>& window, Numbers<K...>) {
+    (gather<Stage::READ[K][0], Stage::READ[K][1], Stage::READ[K][2]>(window), ...);
   }
   // Cells at the ends of the warp find no neighbours: they are ghost cells that nobody needs any more.
   template <int FIELD, int LEFT, int RIGHT> __device__ __forceinline__ void gather(Window<Plan>& window) {
@@ -87,6 +95,9 @@ template <class Plan> struct InteriorTile {
 #pragma unroll
     for (int k = 0; k < RIGHT; ++k)
       window.of[FIELD][REACH + CELLS + k] = __shfl_down_sync(0xffffffffu, cells[FIELD][k], 1);
+  }
+  template <class Stage, int... K> __device__ __forceinline__ void keep(const R* next, int k, Numbers<K...>) {
+    ((cells[Stage::WRITES[K]][k] = next[K]), ...);
   }
 };
 
@@ -101,11 +112,10 @@ template <class Plan> struct InteriorTiles {
     for (int x = range.lo[0]; x < range.hi[0]; x += Plan::USEFUL) {
       const int x0 = min(x, range.hi[0] - Plan::USEFUL);
       InteriorTile<Plan> tile{a, source, target, x0, x0 - Plan::LEFT + lane * Plan::CELLS};
-      each(typename Plan::Kept{}, [&](auto field) { tile.template load<field>(); });
+      tile.load(typename Plan::Kept{});
 #pragma unroll 1
-      for (int t = 0; t < Plan::STEPS; ++t)
-        each<Plan::STAGES>([&](auto n) { tile.template stage<typename Plan::template Stage<n>>(step0 + t); });
-      each(typename Plan::Kept{}, [&](auto field) { tile.template store<field>(); });
+      for (int t = 0; t < Plan::STEPS; ++t) tile.stages(step0 + t, UpTo<Plan::STAGES>{});
+      tile.store(typename Plan::Kept{});
     }
   }
 };
@@ -144,8 +154,11 @@ template <class Given> struct BoundaryTile {
         first(region.lo[0] - Plan::BELOW),
         count(region.hi[0] + Plan::ABOVE - first) {}
 
-  // Gives a field its arrays and its cells, zero where the device has none; where the next field's arrays begin.
-  template <int FIELD> __device__ __forceinline__ R* load(R* const to) {
+  // Gives every field its arrays, one after another, and its cells; zero where the device has none.
+  template <int... FIELD> __device__ __forceinline__ void load(R* free, Numbers<FIELD...>) {
+    ((free = load_field<FIELD>(free)), ...);
+  }
+  template <int FIELD> __device__ __forceinline__ R* load_field(R* const to) {
     const R* const from = a.fields[FIELD].slot[STATE[FIELD] ? source : 0] + first;
     const int lo = max(a.lo[0] - KNOWN[FIELD][0][0], BOX[FIELD][0][0]) - first;
     const int hi = min(a.hi[0] + KNOWN[FIELD][0][2], BOX[FIELD][0][1]) - first;
@@ -154,19 +167,26 @@ template <class Given> struct BoundaryTile {
     made[FIELD] = to + Plan::SEGMENT;
     return to + (STATE[FIELD] ? 2 : 1) * Plan::SEGMENT;
   }
-  template <class Stage> __device__ __forceinline__ void stage(long long step) {
-    using Writes = UpTo<Stage::WRITTEN>;
+  template <int... NUMBER> __device__ __forceinline__ void stages(long long step, Numbers<NUMBER...>) {
+    (stage<typename Plan::template Stage<NUMBER>>(step, UpTo<Plan::template Stage<NUMBER>::WRITTEN>{},
+                                                  UpTo<Plan::template Stage<NUMBER>::UPDATES>{}),
+     ...);
+  }
+  template <class Stage, int... K, int... UPDATE>
+  __device__ __forceinline__ void stage(long long step, Numbers<K...>, Numbers<UPDATE...>) {
     for (int k = threadIdx.x; k < count; k += Plan::THREADS) {
       const SharedCell<BoundaryTile> cell{a, *this, step, first + k};
       R next[Stage::WRITTEN];
-      each(Writes{}, [&](auto n) { next[n] = current[Stage::WRITES[n]][k]; });  // which no update has to change
-      each<Stage::UPDATES>([&](auto update) {
-        if (inside<Stage, update, 0>(a, wrapped<0>(cell.x))) Stage::template update<update>(cell, next);
-      });
-      each(Writes{}, [&](auto n) { made[Stage::WRITES[n]][k] = next[n]; });
+      ((next[K] = current[Stage::WRITES[K]][k]), ...);  // where no update reaches it a cell keeps its values
+      (apply<Stage, UPDATE>(wrapped<0>(cell.x), cell, next), ...);
+      ((made[Stage::WRITES[K]][k] = next[K]), ...);
     }
     __syncthreads();
-    each(Writes{}, [&](auto n) { swap(current[Stage::WRITES[n]], made[Stage::WRITES[n]]); });
+    (swap(current[Stage::WRITES[K]], made[Stage::WRITES[K]]), ...);
+  }
+  template <class Stage, int UPDATE, class Cell>
+  __device__ __forceinline__ void apply(int x, const Cell& cell, R* const next) const {
+    if (inside<Stage, UPDATE, 0>(a, x)) Stage::template update<UPDATE>(cell, next);
   }
   static __device__ __forceinline__ void swap(R*& one, R*& other) {
     R* const kept = other;
@@ -174,16 +194,16 @@ template <class Given> struct BoundaryTile {
     one = kept;
   }
   // What the receivers of the tile find after a step.
-  __device__ __forceinline__ void record(long long step) const {
-    for (int n = threadIdx.x; n < tile.variant; n += Plan::THREADS) {
-      const Receiver& receiver = a.receivers[tile.first + n];
-      each(typename Plan::Fields{}, [&](auto field) {
-        if (receiver.field == field)
-          a.traces[receiver.number * a.total_steps + step] = current[field][receiver.cell[0] - first];
-      });
-    }
+  template <int... FIELD> __device__ __forceinline__ void record(long long step, Numbers<FIELD...>) const {
+    for (int n = threadIdx.x; n < tile.variant; n += Plan::THREADS)
+      (record_field<FIELD>(a.receivers[tile.first + n], step), ...);
   }
-  template <int FIELD> __device__ __forceinline__ void store() const {
+  template <int FIELD> __device__ __forceinline__ void record_field(const Receiver& receiver, long long step) const {
+    if (receiver.field == FIELD)
+      a.traces[receiver.number * a.total_steps + step] = current[FIELD][receiver.cell[0] - first];
+  }
+  template <int... FIELD> __device__ __forceinline__ void store(Numbers<FIELD...>) const { (store_field<FIELD>(), ...); }
+  template <int FIELD> __device__ __forceinline__ void store_field() const {
     if (!STATE[FIELD]) return;
     const int lo = max(tile.lo[0], BOX[FIELD][0][0]), hi = min(tile.hi[0], BOX[FIELD][0][1]);
     for (int x = lo + static_cast<int>(threadIdx.x); x < hi; x += Plan::THREADS)
@@ -198,14 +218,13 @@ template <class Plan> struct BoundaryTiles {
   __device__ __forceinline__ static void advance(const Arguments& a, const Region& region, int source, int target,
                                                  long long step0, unsigned char* shared) {
     BoundaryTile<Plan> tile(a, region, source, target);
-    R* free = reinterpret_cast<R*>(shared);
-    each(typename Plan::Fields{}, [&](auto field) { free = tile.template load<field>(free); });
+    tile.load(reinterpret_cast<R*>(shared), typename Plan::Fields{});
     __syncthreads();
 #pragma unroll 1
     for (int t = 0; t < Plan::STEPS; ++t) {
-      each<Plan::STAGES>([&](auto n) { tile.template stage<typename Plan::template Stage<n>>(step0 + t); });
-      tile.record(step0 + t);
+      tile.stages(step0 + t, UpTo<Plan::STAGES>{});
+      tile.record(step0 + t, typename Plan::Fields{});
     }
-    each(typename Plan::Fields{}, [&](auto field) { tile.template store<field>(); });
+    tile.store(typename Plan::Fields{});
   }
 };
