@@ -99,8 +99,21 @@ def maxwell_problem(n: int, dtype: Dtype = "float32") -> Problem:
         Stage(tuple(_absorbed(grid, fields, "e", 1, n))),
         add(fields["ez"], grid.signal("pulse", np.sin(np.arange(4096) / 9))).within(Box.cell((n // 2,) * 3)),
     ]
-    receivers = [Receiver(f"r{k}", "ez", (n // 3, n // 3, n // 4 + n // 20 * k)) for k in range(8)]
-    return Problem.of(stages, receivers)
+    return Problem.of(stages, _receivers(n))
+
+
+def maxwell_open_problem(n: int, dtype: Dtype = "float32") -> Problem:
+    """The same without the absorber: the updates of its interior on the whole grid."""
+    grid = Grid((n, n, n), "fixed", dtype)
+    names = ("ex", "ey", "ez", "hx", "hy", "hz", "ca", "cb")
+    fields = {name: grid.field(name) for name in names}
+    halves = [_curl(half, frozenset(), names)(**fields) for half in "he"]
+    pulse = add(fields["ez"], grid.signal("pulse", np.sin(np.arange(4096) / 9))).within(Box.cell((n // 2,) * 3))
+    return Problem.of([*halves, pulse], _receivers(n))
+
+
+def _receivers(n: int) -> list[Receiver]:
+    return [Receiver(f"r{k}", "ez", (n // 3, n // 3, n // 4 + n // 20 * k)) for k in range(8)]
 
 
 def _absorbed(grid: Grid, fields: dict[str, Field], half: str, lo: int, hi: int) -> list[Update]:
@@ -313,6 +326,7 @@ CASES: dict[str, tuple[Callable[[int, Dtype], Problem], Dtype]] = {
     "yee_uniform": (yee_uniform_problem, "float32"),
     "layers": (layers_problem, "float32"),
     "maxwell": (maxwell_problem, "float32"),
+    "maxwell_open": (maxwell_open_problem, "float32"),
     "acoustic": (acoustic_problem, "float32"),
     "acoustic_prev": (acoustic_prev_problem, "float32"),
     "tti": (tti_problem, "float32"),

@@ -17,6 +17,7 @@ NAMES = {
     "yee_periodic": "Yee, six fields, periodic",
     "yee": "Yee, one coefficient field",
     "maxwell": "Yee with losses and CPML on all sides, a source, receivers",
+    "maxwell_open": "the same without CPML",
     "three points": "three points",
     "Gray-Scott": "Gray-Scott, periodic",
     "D2Q9": "lattice Boltzmann D2Q9, periodic",
