@@ -1,6 +1,6 @@
 """Exchanges over a slow wire behind a device that is busy, and what more steps between two exchanges bring.
 
-    python benchmarks/ranks_hidden.py [--delay 75]
+    python benchmarks/ranks_hidden.py [--delay 75] [--name MACHINE]
 
 Two ranks on two hosts (network namespaces) of this machine, between which a wire delays every frame (`wire.py`).
 Devices are of a kind that only takes time: a pass sleeps, as the host of a GPU does. Emulated, and recorded as such.
@@ -20,7 +20,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -203,11 +203,13 @@ def measured() -> dict[str, Any]:
 @contextmanager
 def delayed(delay: float, spaces: tuple[str, str]) -> Iterator[None]:
     """A wire with so many microseconds between two namespaces."""
-    line = ["chrt", "-f", "20", sys.executable, str(HERE / "wire.py"), *spaces, str(delay)]
+    line = [sys.executable, str(HERE / "wire.py"), *spaces, str(delay)]
     wire = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     assert wire.stdout is not None
-    if wire.stdout.readline().strip() != "up":
+    told = wire.stdout.readline().strip()
+    if not told.startswith("up"):
         raise OSError("the wire could not be laid: it asks for root and /dev/net/tun")
+    print(f"the wire that delays is {told}", flush=True)
     for space in spaces:
         subprocess.run(["ip", "-n", space, "link", "set", "net0", "mtu", "9000"], check=True)
     try:
@@ -222,6 +224,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=75.0, help="microseconds that the wire adds to its own")
     parser.add_argument("--rank", action="store_true", help="what the launcher starts")
     parser.add_argument("--mpi", default="mpich,openmpi")
+    parser.add_argument("--name", help="of the machine, in the names of its records; none: the usual one")
     parser.add_argument("--dry", action="store_true", help="record nothing")
     given = parser.parse_args()
     if given.rank:
@@ -231,20 +234,31 @@ def main() -> None:
         if MPI.COMM_WORLD.rank == 0:
             print(json.dumps(found), flush=True)
         return
-    results: dict[str, dict[str, Any]] = {}
-    for wire, lay in (("without delay", veth), ("delayed", partial(delayed, given.delay))):
-        with two_hosts(lay) as hosts:
-            if hosts is None:
-                sys.exit(1)
-            for mpi in (one for one in (MPICH, OPENMPI) if one.there and one.name in given.mpi.split(",")):
-                results.setdefault(mpi.name, {})[wire] = carried_out(mpi, hosts)
+    results = over_both_wires(given.delay, given.mpi.split(","))
     for name, found in results.items():
-        found["hidden"] = {size: hidden(found["without delay"][size], found["delayed"][size]) for size in SIZES}
+        found["hidden"] = {
+            size: hidden(found.get("without delay", {}).get(size), found["delayed"][size]) for size in SIZES
+        }
         print(name, json.dumps(found, indent=1), flush=True)
-    if not given.dry:
-        for name, found in results.items():
+        if not given.dry:
             about_it = about(("peergrid", "mpi4py", *(["mpich"] if name == "mpich" else [])))
-            save(f"ranks_hidden_{name}", {**about_it, "delay": given.delay, "results": found})
+            whole = "_".join(filter(None, ("ranks_hidden", name, given.name)))
+            save(whole, {**about_it, "delay": given.delay, "results": found})
+
+
+def over_both_wires(delay: float, mpis: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The figures by MPI and wire; without those of the wire that does not delay where the system has no such wires.
+    Exits where no wire can delay.
+    """
+    results: dict[str, dict[str, Any]] = {mpi.name: {} for mpi in (MPICH, OPENMPI) if mpi.there and mpi.name in mpis}
+    for wire, lay in (("without delay", veth), ("delayed", partial(delayed, delay))):
+        with two_hosts(lay) as hosts:
+            if hosts is not None:
+                for mpi in (one for one in (MPICH, OPENMPI) if one.name in results):
+                    results[mpi.name][wire] = carried_out(mpi, hosts)
+            elif wire == "delayed":
+                sys.exit("No wire that delays, for the reason above: nothing to measure.")
+    return results
 
 
 def carried_out(mpi: Mpi, hosts: Hosts) -> dict[str, Any]:
@@ -258,18 +272,17 @@ def carried_out(mpi: Mpi, hosts: Hosts) -> dict[str, Any]:
     return found
 
 
-def hidden(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float]:
+def hidden(before: dict[str, Any] | None, after: dict[str, Any]) -> dict[str, float]:
     """Shares of an exchange that do not show in a step: of all of it, where threads that wake count as exchange; and of
-    what the wire's delay adds.
+    what the wire's delay adds to `before`.
     """
     alone, both = steps(after, "alone"), steps(after, "both")
     shares = [1 - (long - short) / after["exchange"] for short, long in zip(alone, both, strict=True)]
-    added = median(both) - median(steps(before, "both"))
-    return {
-        "best": max(shares),
-        "median": median(shares),
-        "of the delay": 1 - added / (after["exchange"] - before["exchange"]),
-    }
+    found = {"best": max(shares), "median": median(shares)}
+    if before is not None:
+        added = median(both) - median(steps(before, "both"))
+        found["of the delay"] = 1 - added / (after["exchange"] - before["exchange"])
+    return found
 
 
 def steps(found: dict[str, Any], name: str) -> list[float]:
