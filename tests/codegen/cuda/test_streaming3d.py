@@ -15,6 +15,7 @@ from stream_examples import random
 from stream_examples_3d import absorbing, diffusion, heat, radar, two_fields, wide_reads, yee
 from table_problems import media
 
+from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
@@ -23,6 +24,7 @@ from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
+from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Medium, Slab, build
 from peergrid.schedule.layout import Layout
 from peergrid.stencil import Problem, stencil, write_box
 
@@ -46,6 +48,15 @@ def waves(shape: Index, boundary: Any = "fixed", dtype: Any = "float32") -> Prob
     p = grid.profile("p", 1, np.linspace(0.1, 0.5, shape[1]))
     q = grid.profile("q", 2, np.linspace(0.2, 0.4, shape[2]))
     return Problem.of(wave(random(grid, "u", 1), random(grid, "prev", 2), random(grid, "m", 3), p, q))
+
+
+def absorbing_radar(cells: Index, conductivity: float) -> Problem:
+    """Radar in two media with absorbers on all sides."""
+    ids = np.zeros((6, *(n + 1 for n in cells)), np.uint8)
+    ids[:3, :, :, : cells[2] // 2] = 1
+    absorber = Absorber(tuple((side, Slab(5)) for side in SIDES))
+    media = VACUUM, Medium("soil", 4.0, conductivity)
+    return noisy(build(Domain(cells, (0.002,) * 3, 3e-12, 9, media, ids, absorber=absorber)).problem)
 
 
 def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index = (1, 1, 1), device: int = 0,
@@ -108,6 +119,18 @@ def test_absorbers_are_made_by_the_kernel_itself(parts: tuple[Index, int]) -> No
     problem = absorbing((40, 38, 70))
     one, plain = advance(problem, FEW, parts=parts[0], device=parts[1])
     assert plain == one.box
+    assert agrees(problem, one, plain)
+
+
+@pytest.mark.parametrize("shape", [FEW, StreamShape(68, 10, 2, 1), StreamShape(36, 8, 2, 1)])
+@pytest.mark.parametrize("parts", [((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3)])
+@pytest.mark.parametrize("conductivity", [0.0, 0.01])
+def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
+    conductivity: float, parts: tuple[Index, int], shape: StreamShape
+) -> None:
+    problem = absorbing_radar((50, 48, 70), conductivity)
+    one, plain = advance(problem, shape, parts=parts[0], device=parts[1])
+    assert (plain.lo[2], plain.hi[2]) == (one.box.lo[2], one.box.hi[2])
     assert agrees(problem, one, plain)
 
 

@@ -1,10 +1,9 @@
-"""From stencils to the stages of a step: the update of most cells, the outer faces, and absorbers axis by axis."""
+"""From stencils to the stages of a step: every component on its own cells, and absorbers axis by axis."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 from peergrid.grid import Box, Field
 from peergrid.grid.box import subtract
@@ -30,17 +29,14 @@ class Half:
         return tuple(c for c in self.lattice.domain.live if (c[0] == "E") == self.electric)
 
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of the half: most cells, what is left of the components' own cells, absorbers along each axis."""
-        core = reduce(Box.__and__, map(self.lattice.region, self.components))
-        usual = [self._update(box, self.components) for box in self._parts(core)]
-        rest = [
+        """The stages of the half: every component on its own cells, absorbers along each axis."""
+        usual = tuple(
             self._update(box, (component,))
             for component in self.components
-            for outer in self.lattice.region(component) - core
-            for box in self._parts(outer)
-        ]
-        layers = [tuple(self._layers(axis)) for axis in range(core.ndim)]
-        return tuple(Stage(tuple(updates)) for updates in (usual, rest, *layers) if updates)
+            for box in self._parts(self.lattice.region(component))
+        )
+        layers = (tuple(self._layers(axis)) for axis in range(self.lattice.grid.ndim))
+        return tuple(Stage(updates) for updates in (usual, *layers) if updates)
 
     def _parts(self, box: Box) -> tuple[Box, ...]:
         """A box in two: with dispersive media, and without."""

@@ -182,6 +182,9 @@ template <int LO0, int HI0, int LO1, int HI1, int LO2, int HI2> struct Bounds {
   static __device__ __forceinline__ bool all(int z, int y, int x) {
     return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x >= LO2 && x <= HI2 - W;
   }
+  static __device__ __forceinline__ bool has(int z, int y, int x) {
+    return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x >= LO2 && x < HI2;
+  }
   static __device__ __forceinline__ bool any(int z, int y, int x) {
     return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x > LO2 - W && x < HI2;
   }
@@ -251,10 +254,18 @@ template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REAC
 template <class Ring, int Z, int Y, int X> struct Read {};
 template <int FIELD, int AXIS, int OFFSET> struct Along {};
 template <int FIELD> struct Here {};
+// The same of a correction: the K-th of the values that it asked for before.
+template <int K> struct Mine {};
+// Columns of layers; a cell of a plane.
+template <int FROM_, int END_> struct Columns { static constexpr int FROM = FROM_, END = END_; };
+struct Place { int y, x; };
 
 // What an update on a part of the grid makes as its N-th value: the PLACE-th of its node; a field in memory.
 template <int N, int PLACE> struct Value {};
-template <int N, int FIELD> struct Own {};
+template <int N_, int FIELD> struct Own { static constexpr int N = N_; };
+// The same in place, as M describes; in a ring (void: nobody reads it there). What a node gives to a ring for that.
+template <int N_, class M, class Ring> struct InPlace { static constexpr int N = N_; };
+template <int PLACE, class Ring> struct Given {};
 
 template <class A, class B> struct Same { static constexpr bool value = false; };
 template <class A> struct Same<A, A> { static constexpr bool value = true; };

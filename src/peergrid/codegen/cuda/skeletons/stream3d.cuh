@@ -15,6 +15,7 @@
 
 // ---------------------------------------------------------------- a thread of a block
 template <class Plan, int LEAD, int r> struct Around;
+template <class Plan, class N, class U> struct LayerCell;
 
 template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
@@ -30,6 +31,7 @@ template <class Plan> struct Stream : Plan::State {
   const int column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
+  Place first_cell;       // of the thread, in a layer that is narrow along rows (x -1: none)
   Halves halves;
   Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
   R beside[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND][2];  // left and right; where AROUND
@@ -40,7 +42,10 @@ template <class Plan> struct Stream : Plan::State {
         row(min(static_cast<int>(threadIdx.x), WORKING - 1) / ACROSS * Shape::ROWS_EACH),
         column(static_cast<int>(threadIdx.x) % ACROSS * W),
         ends((threadIdx.x % 32 == 0 || column == 0 ? 1 : 0) + (threadIdx.x % 32 == 31 || column == Shape::COLUMNS - W ? 2 : 0)),
-        plane(box.lo[0] - Plan::EARLY), halves(memory) {}
+        plane(box.lo[0] - Plan::EARLY), first_cell{0, -1}, halves(memory) {
+    if constexpr (!Same<typename Plan::Narrow, List<>>::value)
+      if (static_cast<int>(threadIdx.x) % Plan::SHARE < layer_cells()) first_cell = place_of(threadIdx.x % Plan::SHARE);
+  }
 
   // A copy whose first row is row r of the thread.
   __device__ __forceinline__ Stream(const Stream& other, int r) : Stream(other) {
@@ -213,19 +218,102 @@ template <class Plan> struct Stream : Plan::State {
   // One node of the pipeline: its plane at this clock.
   template <class N> __device__ __forceinline__ void make() {
     if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
-    if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
     const int z = plane + N::LEAD;
     if constexpr (N::GUARDED)
       if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
+    if constexpr (Same<typename N::Corrections, List<>>::value) {
+      make_usual<N>();
+    } else {
+      const int count = layer_cells();
+      R own[N::OWN];
+      if (count > 0 && first_cell.x >= 0 && counts<N>(first_cell)) load_cell<N>(first_cell, own, typename N::Corrections{});
+      make_usual<N>();
+      if (count > 0) {
+        __syncthreads();  // what the usual updates made is there
+        correct_layers<N>(own, count);
+      }
+    }
+  }
+  template <class N> __device__ __forceinline__ void make_usual() {
+    if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
     Cells made[Shape::ROWS_EACH][N::VALUES];
     update<N, 0>(made);
     keep_all<N>(made, typename N::Makes{});
+    if constexpr (!Same<typename N::Gives, List<>>::value)
+      if (beside_layers(typename Plan::Narrow{})) give<N>(made, typename N::Gives{});
   }
   template <class N, int r>
   __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
     N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
     if constexpr (!Same<typename N::Confined, List<>>::value) confined<N, r>(made[r], typename N::Confined{});
     if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
+  }
+
+  // Corrections change what the usual updates made, in layers that are narrow along rows, as absorbers at the ends of rows:
+  // in place, in a ring and in memory. Each cell of these layers in the tile has a thread for each field that a node
+  // corrects. A thread asks for what its first cell needs of memory before the usual updates.
+  __device__ __forceinline__ int layer_cells() const {
+    return columns_of_layers(typename Plan::Narrow{}) * Shape::ROWS;
+  }
+  template <class... C> __device__ __forceinline__ int columns_of_layers(List<C...>) const {
+    return (0 + ... + columns_of<C>());
+  }
+  template <class C> __device__ __forceinline__ int columns_of() const {
+    return C::FROM < left + Shape::COLUMNS && C::END > left ? C::END - C::FROM : 0;
+  }
+  __device__ __forceinline__ Place place_of(int number) const {
+    const int columns = columns_of_layers(typename Plan::Narrow{});
+    Place found{top + number / columns, number % columns};
+    column_of(found.x, typename Plan::Narrow{});
+    return found;
+  }
+  template <class C, class... More> __device__ __forceinline__ void column_of(int& x, List<C, More...>) const {
+    const int columns = columns_of<C>();
+    if (x < columns) {
+      x += C::FROM;
+    } else if constexpr (sizeof...(More) > 0) {
+      x -= columns;
+      column_of(x, List<More...>{});
+    }
+  }
+  template <class N> __device__ __forceinline__ bool counts(const Place& at) const {
+    return counts<typename N::NEED>(plane + N::LEAD, at.y, at.x) && at.x >= tile.lo[2] + N::NEED::lo(2);
+  }
+  template <class N, class U> __device__ __forceinline__ bool corrects(const Place& at) const {
+    return threadIdx.x / Plan::SHARE == U::NUMBER && U::BOX::has(plane + N::LEAD, at.y, at.x);
+  }
+  template <class N, class U, class... More>
+  __device__ __forceinline__ void load_cell(const Place& at, R* own, List<U, More...>) const {
+    if (corrects<N, U>(at)) LayerCell<Plan, N, U>{*this, at, own}.load();
+    if constexpr (sizeof...(More) > 0) load_cell<N>(at, own, List<More...>{});
+  }
+  template <class N, class U, class... More>
+  __device__ __forceinline__ void correct_cell(const Place& at, R* own, List<U, More...>) const {
+    if (corrects<N, U>(at)) LayerCell<Plan, N, U>{*this, at, own}.correct();
+    if constexpr (sizeof...(More) > 0) correct_cell<N>(at, own, List<More...>{});
+  }
+  template <class N> __device__ __forceinline__ void correct_layers(R* own, int count) const {
+    typedef typename N::Corrections Corrections;
+    if (first_cell.x >= 0 && counts<N>(first_cell)) correct_cell<N>(first_cell, own, Corrections{});
+    for (int number = threadIdx.x % Plan::SHARE + Plan::SHARE; number < count; number += Plan::SHARE) {
+      const Place at = place_of(number);
+      if (!counts<N>(at)) continue;
+      load_cell<N>(at, own, Corrections{});
+      correct_cell<N>(at, own, Corrections{});
+    }
+  }
+  template <class N, class... G>
+  __device__ __forceinline__ void give(const Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<G...>) const {
+    (give<N>(made, G{}), ...);
+  }
+  template <class N, int PLACE, class Ring>
+  __device__ __forceinline__ void give(const Cells (&made)[Shape::ROWS_EACH][N::VALUES], Given<PLACE, Ring>) const {
+#pragma unroll
+    for (int r = 0; r < Shape::ROWS_EACH; ++r)
+      *reinterpret_cast<Cells*>(at<Ring, N::LEAD>() + r * Ring::WIDTH) = made[r][PLACE];
+  }
+  template <class... C> __device__ __forceinline__ bool beside_layers(List<C...>) const {
+    return ((left + column + W > C::FROM && left + column < C::END) || ...);
   }
 
   // Updates on parts of the grid: for most cells there are none. They are functions that are called, with a copy of the
@@ -372,6 +460,65 @@ template <class Plan, int LEAD, int r> struct Around {
     for (int n = 0; n < W; ++n)
       found.v[n] = __ldg(stream.a.fields[FIELD].slot[0] + stream.left + stream.column + n + OFFSET);
     return found;
+  }
+};
+
+// One cell of a layer that is narrow along rows, and what its update is given. own: its values of the fields of the layer
+// alone, and of profiles along rows.
+template <class Plan, class N, class U> struct LayerCell {
+  const Stream<Plan>& stream;
+  const Place& place;
+  R* const own;
+
+  template <class F, int Z, int Y, int X> __device__ __forceinline__ R* at() const {
+    const int slot = stream.F::Slots::slot[F::Slots::index(N::LEAD + Z)];
+    const int row = place.y - stream.top + F::ABOVE + Y, column = place.x - stream.left + F::LEFT + X;
+    return stream.shared + (slot + F::START) + (row * F::WIDTH + column);
+  }
+  template <int FIELD> __device__ __forceinline__ long long memory() const {
+    return stream.template memory<FIELD>(stream.plane + N::LEAD, place.y, place.x);
+  }
+  template <class F, int Z, int Y, int X> __device__ __forceinline__ R operator()(Read<F, Z, Y, X>) const {
+    return *at<F, Z, Y, X>();
+  }
+  template <int K> __device__ __forceinline__ R operator()(Mine<K>) const { return own[K]; }
+  template <int FIELD, int AXIS, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, AXIS, OFFSET>) const {
+    const int index = AXIS == 0 ? stream.plane + N::LEAD : AXIS == 1 ? place.y : place.x;
+    return __ldg(stream.a.fields[FIELD].slot[0] + index + OFFSET);
+  }
+
+  __device__ __forceinline__ void load() const { load(0, typename U::Loads{}); }
+  template <class First, class... More> __device__ __forceinline__ void load(int number, List<First, More...>) const {
+    own[number] = load(First{});
+    if constexpr (sizeof...(More) > 0) load(number + 1, List<More...>{});
+  }
+  template <int FIELD> __device__ __forceinline__ R load(Here<FIELD>) const {
+    return block_of<FIELD, SOURCE>(stream.a)[memory<FIELD>()];
+  }
+  template <int FIELD, int AXIS, int OFFSET> __device__ __forceinline__ R load(Along<FIELD, AXIS, OFFSET> read) const {
+    return (*this)(read);
+  }
+
+  __device__ __forceinline__ void correct() const {
+    Cells found[U::VALUES];
+    U::update(*this, stream.a, stream.step, found);
+    leave(found, typename U::Makes{});
+  }
+  template <class... M> __device__ __forceinline__ void leave(const Cells* found, List<M...>) const {
+    (leave(found[M::N].v[0], M{}), ...);
+  }
+  template <int K, int FIELD> __device__ __forceinline__ void leave(R value, Own<K, FIELD>) const {
+    const Region& tile = stream.tile;
+    const int z = stream.plane + N::LEAD, y = place.y, x = place.x;
+    if (z >= tile.lo[0] && z < tile.hi[0] && y >= tile.lo[1] && y < tile.hi[1] && x >= tile.lo[2] && x < tile.hi[2])
+      block_of<FIELD, TARGET>(stream.a)[memory<FIELD>()] = value;
+  }
+  template <int K, class M, class Ring> __device__ __forceinline__ void leave(R value, InPlace<K, M, Ring>) const {
+    if constexpr (!Same<Ring, void>::value) *at<Ring, 0, 0, 0>() = value;
+    const int z = stream.plane + N::LEAD, y = place.y, x = place.x;
+    if (z >= stream.template lowest<M>(0) && z < stream.template highest<M>(0) && y >= stream.template lowest<M>(1) &&
+        y < stream.template highest<M>(1) && x >= stream.template lowest<M>(2) && x < stream.template highest<M>(2))
+      block_of<M::FIELD, M::VERSION>(stream.a)[memory<M::FIELD>()] = value;
   }
 };
 

@@ -62,6 +62,11 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     """The first shape that fits."""
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
+        if any(map(rings.reads.corrections, rings.levels.nodes)):
+            if not rings.correctable:
+                continue
+            shape = replace(shape, lead=0)  # blocks with and without layers are not held together
+            rings = Rings(problem, 1, shape, stages)
         kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
         few = shape.threads(problem.itemsize) <= FEW_THREADS
         if rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared:

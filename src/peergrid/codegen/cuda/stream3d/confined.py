@@ -1,7 +1,8 @@
 """Confined updates that a streaming kernel makes itself, such as absorbers: in one step, where no axis is periodic.
 
 They read the rings that the usual updates read. Fields of their own, the memory of an absorber, have each cell read and
-written by itself alone: in memory, by the thread that makes the cell.
+written by itself alone: in memory, by the thread that makes the cell. Corrections are such updates of later stages that
+read what the usual ones wrote at their own cell alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 from peergrid.codegen.cuda.blocked.interior import FAR, core_of
 from peergrid.codegen.cuda.blocked.levels import usual_updates
+from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
@@ -26,6 +28,23 @@ def confined_updates(problem: Problem, steps: int) -> tuple[tuple[Update, ...], 
     found = tuple(tuple(_confined(problem, number)) for number in range(len(problem.stages)))
     able = (_able(problem, number, updates) for number, updates in enumerate(found))
     return found if any(found) and all(able) else none
+
+
+@remembered()
+def corrections(problem: Problem, steps: int) -> tuple[tuple[Update, ...], ...]:
+    """For each stage with usual updates, the layers of later stages that a kernel of so many steps makes after them:
+    those that are narrow along rows, of which kernels of one step would load and store a few cells of every row.
+    """
+    found: list[tuple[Update, ...]] = [()] * len(problem.stages)
+    usual, base = usual_updates(problem), -1
+    for group in groups(problem) if steps == 1 and not any(problem.grid.periodic) else ():
+        for number in group.stages:
+            if usual[number]:
+                base = number
+            elif base in group.stages:
+                layers = problem.stages[number].updates
+                found[base] += tuple(one for one in layers if _corrects(problem, group, base, number, one))
+    return tuple(found)
 
 
 def own_fields(problem: Problem, update: Update) -> tuple[str, ...]:
@@ -74,6 +93,25 @@ def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
     if core_of(problem.grid.box, [update.box for update in updates])[1]:
         return False
     return all(_covered(problem, number, target) for target in assigned)
+
+
+def _corrects(problem: Problem, group: Group, base: int, number: int, update: Update) -> bool:
+    """True if an update of a later stage is in a layer that is narrow along rows and reads what the usual ones have."""
+    assigned, stages = usual_updates(problem)[base], (problem.stages[stage] for stage in group.stages)
+    seen = {read for _, assignment in assigned.values() for read in assignment.reads}
+    written = {name for stage in stages for name in stage.targets}
+    wide = [2 * a > b for a, b in zip(update.box.shape, problem.grid.shape, strict=True)]
+    if wide != [True, True, False] or update.signals or core_of(problem.grid.box, [update.box])[1]:
+        return False
+    for name in update.targets:
+        if name in assigned:
+            if not whole_box(problem, 1, base, name).covers(update.box):
+                return False
+        elif not (_own(problem, name) and _alone(problem, name, number)):
+            return False
+    known = (read for read in update.reads if read.field not in written or _own(problem, read.field))
+    others = (read.field in assigned or _own(problem, read.field) for read in update.reads if read.field in written)
+    return all(others) and all(_readable(problem, number, read, seen, {}) for read in known)
 
 
 def _covered(problem: Problem, number: int, target: str) -> bool:

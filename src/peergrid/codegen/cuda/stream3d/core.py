@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from peergrid.codegen.cuda.blocked.interior import FAR, core_of, obstacles
-from peergrid.codegen.cuda.stream3d.confined import confined_updates
+from peergrid.codegen.cuda.stream3d.confined import confined_updates, corrections
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered
@@ -16,10 +17,11 @@ def core(problem: Problem, steps: int, confined: bool = True) -> tuple[Box, tupl
     """The cells of the grid without layers that other updates reach within some steps; and boxes in it that no tile may
     touch.
 
-    confined: kernels make the confined updates that they can.
+    confined: kernels make the confined updates and the corrections that they can.
     """
     box = problem.grid.box
-    made = tuple(update for updates in confined_updates(problem, steps) for update in updates if confined)
+    others = (*confined_updates(problem, steps), *corrections(problem, steps)) if confined else ()
+    made = tuple(chain.from_iterable(others))
     excluded = list(obstacles(problem, steps, made))
     inside, _ = core_of(problem.grid.box, excluded)
     for axis in range(3):

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
-from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
+from peergrid.codegen.cuda.stream3d.confined import confined_updates, corrections, whole_box
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.expr import Read
@@ -91,6 +91,10 @@ class Reads:
         """The updates that a node makes on a part of the grid in place of the usual ones."""
         return confined_updates(self.problem, self.steps)[node.stage]
 
+    def corrections(self, node: Node) -> tuple[Update, ...]:
+        """The updates that a node makes on a part of the grid after the usual ones."""
+        return corrections(self.problem, self.steps)[node.stage]
+
     def uses(self, node: Node) -> tuple[Use, ...]:
         """The reads of full fields by a node, in order."""
         return self.of_node[node.step, node.stage]
@@ -118,11 +122,14 @@ class Reads:
                 if self.problem.fields[read.field].full:
                     version = node.before[read.field]
                     yield Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2])
-        for update in self.confined(node):
-            for read in sorted(update.reads, key=str):
-                if self.problem.fields[read.field].full and read.field in node.before:
-                    where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
-                    yield Use(node.before[read.field], *where)
+        written = {write.new.field for write in node.writes}
+        others = [read for update in self.confined(node) for read in sorted(update.reads, key=str)]
+        for update in self.corrections(node):
+            others += [read for read in sorted(update.reads, key=str) if read.field not in written]
+        for read in others:
+            if self.problem.fields[read.field].full and read.field in node.before:
+                where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
+                yield Use(node.before[read.field], *where)
 
 
 @remembered()

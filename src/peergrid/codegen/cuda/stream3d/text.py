@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
+from types import MappingProxyType
 
 from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
-from peergrid.codegen.cuda.blocked.levels import Node, Version
+from peergrid.codegen.cuda.blocked.levels import Node, Version, Write
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
@@ -24,6 +26,7 @@ from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment, Update
 
 ENTRY = "stream3d"
+NONE: Mapping[Read, str] = MappingProxyType({})
 FARTHEST = Box((-FAR,) * 3, (FAR,) * 3)
 POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
 
@@ -48,12 +51,14 @@ NODE = (
     """\
 // {title}
 struct {name} {{
-  static constexpr int LEAD = {lead}, VALUES = {values};
+  static constexpr int LEAD = {lead}, VALUES = {values}, OWN = {own};
   static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
   typedef {need} NEED;
   typedef {usual} USUAL;
   typedef List<{made}> Makes;
   typedef List<{confined}> Confined;
+  typedef List<{corrections}> Corrections;
+  typedef List<{gives}> Gives;
 """
     + UPDATE
 )
@@ -69,6 +74,18 @@ struct {name} {{
     + UPDATE
 )
 
+CORRECTION = (
+    """\
+// {title}
+struct {name} {{
+  static constexpr int VALUES = {values}, NUMBER = {number};
+  typedef {box} BOX;
+  typedef List<{loads}> Loads;
+  typedef List<{made}> Makes;
+"""
+    + UPDATE
+)
+
 PLAN = """\
 struct Plan {{
   static constexpr int EARLY = {early};
@@ -76,6 +93,8 @@ struct Plan {{
   typedef List<{rings}> Rings;
   typedef List<{nodes}> Nodes;
   typedef List<{counts}> Counts;
+  typedef List<{narrow}> Narrow;
+  static constexpr int SHARE = {share};
   struct State : {state} {{}};
   // The first row or column that a block works on, by that of its tile.
   static __device__ __forceinline__ int first(int at, int axis) {{ return axis == 1 ? {row} : {column}; }}
@@ -170,10 +189,13 @@ class Text:
 
     def _node(self, number: int, node: Node) -> Iterator[str]:
         growth = self.rings.reads.needs[node.step, node.stage]
-        names = []
+        confined = list[str]()
         for place, update in enumerate(self.rings.reads.confined(node)):
-            names.append(f"Confined_{number}_{place}")
-            yield self._confined(names[-1], node, update)
+            confined.append(f"Confined_{number}_{place}")
+            yield self._confined(confined[-1], node, update)
+        corrections = self.rings.reads.corrections(node)
+        changes = [f"Correction_{number}_{place}" for place in range(len(corrections))]
+        yield from map(self._correction, changes, repeat(node), corrections)
         yield NODE.format(
             title=f"Step {node.step}, stage {node.stage}: "
             + ", ".join(dict.fromkeys(u.name for u in self.rings.problem.stages[node.stage].updates)),
@@ -183,9 +205,12 @@ class Text:
             barrier=flag(self.rings.waits(node)),
             guarded=flag(self._guarded(node)),
             need=_bounds(_around(growth)),
-            usual=_bounds(usual_box(self.rings.problem, node.stage) if names else FARTHEST),
+            usual=_bounds(usual_box(self.rings.problem, node.stage) if confined else FARTHEST),
             made=", ".join(self._made(node)),
-            confined=", ".join(names),
+            confined=", ".join(confined),
+            corrections=", ".join(changes),
+            gives=", ".join(self._given_to_rings(node)) if corrections else "",
+            own=max([1, *(len(self._loads(node, update)) for update in corrections)]),
             statements="\n".join(self._statements(node, [write.assignment for write in node.writes])),
         )
 
@@ -205,6 +230,71 @@ class Text:
             made=", ".join(made),
             statements="\n".join(self._statements(node, update.assignments)),
         )
+
+    def _correction(self, name: str, node: Node, update: Update) -> str:
+        """An update that changes what a node made, on cells of a layer that is narrow along rows."""
+        made = dict(zip((write.new.field for write in node.writes), self._made(node), strict=True))
+        rings = {write.new.field: self._ring(write.new) for write in node.writes if write.new in self.rings.rings}
+        own, fields = own_fields(self.rings.problem, update), self._arguments.fields
+        known = {Read(write.new.field, (0, 0, 0)): self._in_place(write) for write in node.writes}
+        loads = self._loads(node, update)
+        known |= {read: f"Mine<{place}>" for place, read in enumerate(loads)}
+        changed = (target for one in self.rings.reads.corrections(node) for target in one.targets if target in made)
+        return CORRECTION.format(
+            title=f"{update.name}, on {update.box.lo} to {update.box.hi}",
+            name=name,
+            values=len(update.targets),
+            number=list(dict.fromkeys(changed)).index(next(target for target in update.targets if target in made)),
+            box=_bounds(update.box),
+            loads=", ".join(self._read(node, read, NONE).removeprefix("at(").removesuffix("{})") for read in loads),
+            made=", ".join(
+                f"Own<{n}, {fields.index(target)}>"
+                if target in own
+                else f"InPlace<{n}, {made[target]}, {rings.get(target, 'void')}>"
+                for n, target in enumerate(update.targets)
+            ),
+            statements="\n".join(self._statements(node, update.assignments, known)),
+        )
+
+    def _loads(self, node: Node, update: Update) -> list[Read]:
+        """The reads of a correction that memory answers: fields of the layer alone, and profiles along rows."""
+        fields = self.rings.problem.fields
+        reads = (read for read in sorted(update.reads, key=str) if read.field not in node.before)
+        return [read for read in reads if fields[read.field].full or fields[read.field].axes == (2,)]
+
+    def _in_place(self, write: Write) -> str:
+        """The name by which corrections read what a node made: in its ring, or in that of the version before, of which
+        nobody else reads the plane any more.
+        """
+        return f"{self._name(write.new if write.new in self.rings.rings else write.old)}<0, 0, 0>"
+
+    def _given_to_rings(self, node: Node) -> Iterator[str]:
+        """The values that go into the ring of the version before."""
+        targets = {target for update in self.rings.reads.corrections(node) for target in update.targets}
+        for place, write in enumerate(node.writes):
+            if write.new.field in targets and write.new not in self.rings.rings:
+                yield f"Given<{place}, {self._ring(write.old)}>"
+
+    def _narrow(self) -> list[tuple[int, int]]:
+        """The columns of all corrections."""
+        updates = (update for node in self.rings.levels.nodes for update in self.rings.reads.corrections(node))
+        found: list[tuple[int, int]] = []
+        for lo, hi in sorted((update.box.lo[2], update.box.hi[2]) for update in updates):
+            if found and lo <= found[-1][1]:
+                found[-1] = found[-1][0], max(hi, found[-1][1])
+            else:
+                found.append((lo, hi))
+        return found
+
+    def _share(self) -> int:
+        """The threads that make the corrections of one field: whole warps, unless a block has too few."""
+        made = (
+            {target for update in self.rings.reads.corrections(node) for target in update.targets}
+            & {write.new.field for write in node.writes}
+            for node in self.rings.levels.nodes
+        )
+        share = self._threads // max([1, *map(len, made)])
+        return share // 32 * 32 or share
 
     def _guarded(self, node: Node) -> bool:
         """True if a node may make no other planes than it has to: only these are in its profiles."""
@@ -242,12 +332,14 @@ class Text:
     def _stored(self, name: str, stage: int) -> Box:
         return _around(footprint(self.rings.whole, 1).targets[0][stage][name])
 
-    def _statements(self, node: Node, assignments: Sequence[Assignment]) -> Iterator[str]:
+    def _statements(
+        self, node: Node, assignments: Sequence[Assignment], known: Mapping[Read, str] = NONE
+    ) -> Iterator[str]:
         step = f"step + {node.step}" if node.step else "step"
         names = [f"next[{number}]" for number in range(len(assignments))]
         results = cell_text(
             [assignment.value for assignment in assignments],
-            lambda read: self._read(node, read),
+            lambda read: self._read(node, read, known),
             self._arguments.param,
             lambda signal: f"sample(a.signals[{self._arguments.signals.index(signal)}], {step})",
             self._arguments.entry,
@@ -259,8 +351,10 @@ class Text:
             yield from (f"    {line}" for line in result.declarations)
             yield f"    {name} = cells({result.value});  // {assignment.target}"
 
-    def _read(self, node: Node, read: Read) -> str:
+    def _read(self, node: Node, read: Read, known: Mapping[Read, str]) -> str:
         described = self.rings.problem.fields[read.field]
+        if read in known:
+            return f"at({known[read]}{{}})"
         if described.full and read.field not in node.before:
             return f"at(Here<{self._arguments.fields.index(read.field)}>{{}})"
         if described.full:
@@ -296,6 +390,8 @@ class Text:
             rings=", ".join(map(self._ring, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
             counts=", ".join(counts),
+            narrow=", ".join(f"Columns<{lo}, {hi}>" for lo, hi in self._narrow()),
+            share=self._share(),
             state=", ".join(
                 (
                     *counts,
