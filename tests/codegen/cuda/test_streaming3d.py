@@ -19,6 +19,7 @@ from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.confined import corrections
 from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named
@@ -26,7 +27,7 @@ from peergrid.grid import Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Medium, Slab, build
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem, stencil, write_box
+from peergrid.stencil import Problem, Stage, stencil, write_box
 
 Make = Callable[..., Problem]
 SMALL = replace(H200, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0)
@@ -132,6 +133,25 @@ def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
     one, plain = advance(problem, shape, parts=parts[0], device=parts[1])
     assert (plain.lo[2], plain.hi[2]) == (one.box.lo[2], one.box.hi[2])
     assert agrees(problem, one, plain)
+
+
+@stencil
+def mixed(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.1 * (u[0, 0, 1] + v[0, 1, 0])
+    v.next[0, 0, 0] = 0.5 * v[0, 0, 0] + 0.1 * (v[0, 0, -1] - u[1, 0, 0])
+
+
+@stencil
+def added_to(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] + 0.3 * v[0, 0, 0]
+
+
+def test_layers_that_read_each_other_are_left_to_other_kernels() -> None:
+    grid = Grid((40, 38, 70), "fixed", "float32")
+    u, v, layer = random(grid, "u", 1), random(grid, "v", 2), Box((0, 0, 0), (40, 38, 5))
+    problem = Problem.of([mixed(u, v), Stage((added_to(u, v).within(layer), added_to(v, u).within(layer)))])
+    assert not any(corrections(problem, 1))
+    check(problem, FEW)
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])

@@ -42,8 +42,10 @@ def corrections(problem: Problem, steps: int) -> tuple[tuple[Update, ...], ...]:
             if usual[number]:
                 base = number
             elif base in group.stages:
-                layers = problem.stages[number].updates
-                found[base] += tuple(one for one in layers if _corrects(problem, group, base, number, one))
+                for update in problem.stages[number].updates:
+                    fits = _corrects(problem, group, base, number, update)
+                    if fits and not any(_both_change(update, other) for other in found[base]):
+                        found[base] += (update,)
     return tuple(found)
 
 
@@ -103,15 +105,19 @@ def _corrects(problem: Problem, group: Group, base: int, number: int, update: Up
     wide = [2 * a > b for a, b in zip(update.box.shape, problem.grid.shape, strict=True)]
     if wide != [True, True, False] or update.signals or core_of(problem.grid.box, [update.box])[1]:
         return False
-    for name in update.targets:
-        if name in assigned:
-            if not whole_box(problem, 1, base, name).covers(update.box):
-                return False
-        elif not (_own(problem, name) and _alone(problem, name, number)):
-            return False
+    changed = [name for name in update.targets if name in assigned]
+    if len(changed) != 1 or not whole_box(problem, 1, base, changed[0]).covers(update.box):
+        return False  # threads correct one field each, and read no other that is being corrected
+    if not all(_own(problem, name) and _alone(problem, name, number) for name in update.targets if name not in changed):
+        return False
     known = (read for read in update.reads if read.field not in written or _own(problem, read.field))
-    others = (read.field in assigned or _own(problem, read.field) for read in update.reads if read.field in written)
+    others = (read.field in changed or _own(problem, read.field) for read in update.reads if read.field in written)
     return all(others) and all(_readable(problem, number, read, seen, {}) for read in known)
+
+
+def _both_change(one: Update, other: Update) -> bool:
+    """True if two updates write the same field of a cell."""
+    return one.box.overlaps(other.box) and not set(one.targets).isdisjoint(other.targets)
 
 
 def _covered(problem: Problem, number: int, target: str) -> bool:

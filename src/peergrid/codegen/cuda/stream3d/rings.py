@@ -173,7 +173,13 @@ class Rings:
                 ring = self.rings[node.before[read.field]]
                 if not ring.planes or not ring.oldest <= self.reads.lead(node) + read.offset[0] <= ring.newest:
                     return False
-        made = (written[target] for update in updates for target in update.targets if target in written)
+        made = [written[target] for update in updates for target in update.targets if target in written]
+        corrected = {write.new for write in made}
+        for (
+            other
+        ) in self.levels.nodes:  # own cells are read behind a barrier, too: another thread may have corrected them
+            if not corrected.isdisjoint(use.version for use in self.reads.uses(other)) and not self.waits(other):
+                return False
         return all(write.new in self.rings or self._free(node, write.old) for write in made)
 
     def _free(self, node: Node, version: Version) -> bool:
