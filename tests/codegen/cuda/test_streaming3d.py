@@ -19,7 +19,7 @@ from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
-from peergrid.codegen.cuda.stream3d.confined import corrections
+from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named

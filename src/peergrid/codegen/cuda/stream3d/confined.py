@@ -1,8 +1,7 @@
 """Confined updates that a streaming kernel makes itself, such as absorbers: in one step, where no axis is periodic.
 
 They read the rings that the usual updates read. Fields of their own, the memory of an absorber, have each cell read and
-written by itself alone: in memory, by the thread that makes the cell. Corrections are such updates of later stages that
-read what the usual ones wrote at their own cell alone.
+written by itself alone: in memory, by the thread that makes the cell.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 
 from peergrid.codegen.cuda.blocked.interior import FAR, core_of
 from peergrid.codegen.cuda.blocked.levels import usual_updates
-from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
@@ -30,29 +28,10 @@ def confined_updates(problem: Problem, steps: int) -> tuple[tuple[Update, ...], 
     return found if any(found) and all(able) else none
 
 
-@remembered()
-def corrections(problem: Problem, steps: int) -> tuple[tuple[Update, ...], ...]:
-    """For each stage with usual updates, the layers of later stages that a kernel of so many steps makes after them:
-    those that are narrow along rows, of which kernels of one step would load and store a few cells of every row.
-    """
-    found: list[tuple[Update, ...]] = [()] * len(problem.stages)
-    usual, base = usual_updates(problem), -1
-    for group in groups(problem) if steps == 1 and not any(problem.grid.periodic) else ():
-        for number in group.stages:
-            if usual[number]:
-                base = number
-            elif base in group.stages:
-                for update in problem.stages[number].updates:
-                    fits = _corrects(problem, group, base, number, update)
-                    if fits and not any(_both_change(update, other) for other in found[base]):
-                        found[base] += (update,)
-    return tuple(found)
-
-
 def own_fields(problem: Problem, update: Update) -> tuple[str, ...]:
     """The fields of an update that exist on a part of the grid."""
     named = dict.fromkeys((*update.targets, *sorted(read.field for read in update.reads)))
-    return tuple(name for name in named if _own(problem, name))
+    return tuple(name for name in named if own(problem, name))
 
 
 def whole_box(problem: Problem, steps: int, stage: int, target: str) -> Box:
@@ -73,6 +52,37 @@ def usual_box(problem: Problem, stage: int) -> Box:
     return found
 
 
+def readable(
+    problem: Problem, number: int, read: Read, seen: set[Read], assigned: dict[str, tuple[Update, Assignment]]
+) -> bool:
+    """True if what a confined update reads is in the rings of the usual ones, in a profile, or in its own field."""
+    described = problem.fields[read.field]
+    if not described.full:
+        return True
+    if own(problem, read.field):
+        state = read.field in problem.state
+        return not any(read.offset) and (not state or alone(problem, read.field, number))
+    planes = [other.offset[0] for other in seen if other.field == read.field]
+    planes += [0] if read.field in assigned else []
+    return bool(planes) and min(planes) <= read.offset[0] <= max(planes)
+
+
+def own(problem: Problem, name: str) -> bool:
+    """True if a field exists on the smaller part of the grid."""
+    field = problem.fields[name]
+    return field.full and field.box.size <= problem.grid.box.size / 2
+
+
+def alone(problem: Problem, name: str, number: int) -> bool:
+    """True if nothing but one stage reads and writes a field, each cell for itself."""
+    for place, stage in enumerate(problem.stages):
+        for update in stage.updates:
+            reads = [read for read in update.reads if read.field == name]
+            if any(any(read.offset) for read in reads) or (place != number and (reads or name in update.targets)):
+                return False
+    return True
+
+
 def _confined(problem: Problem, number: int) -> Iterator[Update]:
     """The updates of a stage with usual ones that are not among these."""
     assigned = usual_updates(problem)[number]
@@ -88,36 +98,13 @@ def _able(problem: Problem, number: int, updates: tuple[Update, ...]) -> bool:
         others = {name for name in update.targets if name not in assigned}
         if any(signal.slopes for signal in update.signals):
             return False
-        if not all(_own(problem, name) and _alone(problem, name, number) for name in others):
+        if not all(own(problem, name) and alone(problem, name, number) for name in others):
             return False
-        if not all(_readable(problem, number, read, seen, assigned) for read in update.reads):
+        if not all(readable(problem, number, read, seen, assigned) for read in update.reads):
             return False
     if core_of(problem.grid.box, [update.box for update in updates])[1]:
         return False
     return all(_covered(problem, number, target) for target in assigned)
-
-
-def _corrects(problem: Problem, group: Group, base: int, number: int, update: Update) -> bool:
-    """True if an update of a later stage is in a layer that is narrow along rows and reads what the usual ones have."""
-    assigned, stages = usual_updates(problem)[base], (problem.stages[stage] for stage in group.stages)
-    seen = {read for _, assignment in assigned.values() for read in assignment.reads}
-    written = {name for stage in stages for name in stage.targets}
-    wide = [2 * a > b for a, b in zip(update.box.shape, problem.grid.shape, strict=True)]
-    if wide != [True, True, False] or update.signals or core_of(problem.grid.box, [update.box])[1]:
-        return False
-    changed = [name for name in update.targets if name in assigned]
-    if len(changed) != 1 or not whole_box(problem, 1, base, changed[0]).covers(update.box):
-        return False  # threads correct one field each, and read no other that is being corrected
-    if not all(_own(problem, name) and _alone(problem, name, number) for name in update.targets if name not in changed):
-        return False
-    known = (read for read in update.reads if read.field not in written or _own(problem, read.field))
-    others = (read.field in changed or _own(problem, read.field) for read in update.reads if read.field in written)
-    return all(others) and all(_readable(problem, number, read, seen, {}) for read in known)
-
-
-def _both_change(one: Update, other: Update) -> bool:
-    """True if two updates write the same field of a cell."""
-    return one.box.overlaps(other.box) and not set(one.targets).isdisjoint(other.targets)
 
 
 def _covered(problem: Problem, number: int, target: str) -> bool:
@@ -127,34 +114,3 @@ def _covered(problem: Problem, number: int, target: str) -> bool:
     for box in boxes:
         whole = whole.hull(box)
     return whole.size == sum(box.size for box in boxes)
-
-
-def _readable(
-    problem: Problem, number: int, read: Read, seen: set[Read], assigned: dict[str, tuple[Update, Assignment]]
-) -> bool:
-    """True if what a confined update reads is in the rings of the usual ones, in a profile, or in its own field."""
-    described = problem.fields[read.field]
-    if not described.full:
-        return True
-    if _own(problem, read.field):
-        state = read.field in problem.state
-        return not any(read.offset) and (not state or _alone(problem, read.field, number))
-    planes = [other.offset[0] for other in seen if other.field == read.field]
-    planes += [0] if read.field in assigned else []
-    return bool(planes) and min(planes) <= read.offset[0] <= max(planes)
-
-
-def _own(problem: Problem, name: str) -> bool:
-    """True if a field exists on the smaller part of the grid."""
-    field = problem.fields[name]
-    return field.full and field.box.size <= problem.grid.box.size / 2
-
-
-def _alone(problem: Problem, name: str, number: int) -> bool:
-    """True if nothing but one stage reads and writes a field, each cell for itself."""
-    for place, stage in enumerate(problem.stages):
-        for update in stage.updates:
-            reads = [read for read in update.reads if read.field == name]
-            if any(any(read.offset) for read in reads) or (place != number and (reads or name in update.targets)):
-                return False
-    return True

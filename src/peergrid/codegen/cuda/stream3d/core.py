@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import chain
 
 from peergrid.codegen.cuda.blocked.interior import FAR, core_of, obstacles
-from peergrid.codegen.cuda.stream3d.confined import confined_updates, corrections
+from peergrid.codegen.cuda.stream3d.confined import confined_updates
+from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered

@@ -12,7 +12,8 @@ from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
-from peergrid.codegen.cuda.stream3d.confined import confined_updates, corrections, whole_box
+from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
+from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.expr import Read

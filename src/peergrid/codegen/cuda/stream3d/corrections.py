@@ -1,0 +1,72 @@
+"""Corrections: updates of later stages that a streaming kernel makes behind the usual ones, as absorbers at the ends of
+rows: in one step, where no axis is periodic.
+
+They read what the usual updates wrote at their own cell alone. Each cell of their layer has a thread of its own.
+"""
+
+from __future__ import annotations
+
+from peergrid.codegen.cuda.blocked.interior import core_of
+from peergrid.codegen.cuda.blocked.levels import usual_updates
+from peergrid.codegen.cuda.onestep.groups import Group, groups
+from peergrid.codegen.cuda.stream3d.confined import alone, own, readable, whole_box
+from peergrid.stencil import Problem
+from peergrid.stencil.problem import Update
+from peergrid.stencil.remember import remembered
+
+
+@remembered()
+def corrections(problem: Problem, steps: int) -> tuple[tuple[Update, ...], ...]:
+    """For each stage with usual updates, the layers of later stages that a kernel of so many steps makes after them:
+    those that are narrow along rows, of which kernels of one step would load and store a few cells of every row.
+    """
+    found: list[tuple[Update, ...]] = [()] * len(problem.stages)
+    usual, base = usual_updates(problem), -1
+    for group in groups(problem) if steps == 1 and not any(problem.grid.periodic) else ():
+        for number in group.stages:
+            if usual[number]:
+                base = number
+            elif base in group.stages:
+                for update in problem.stages[number].updates:
+                    fits = _corrects(problem, group, base, number, update)
+                    if fits and not any(_both_change(update, other) for other in found[base]):
+                        found[base] += (update,)
+    return tuple(found)
+
+
+def _corrects(problem: Problem, group: Group, base: int, number: int, update: Update) -> bool:
+    """True if an update of a later stage is in a layer that is narrow along rows and reads what the usual ones have."""
+    if not _narrow(problem, update) or update.signals:
+        return False
+    assigned = usual_updates(problem)[base]
+    changed = [name for name in update.targets if name in assigned]
+    if len(changed) != 1 or not whole_box(problem, 1, base, changed[0]).covers(update.box):
+        return False  # threads correct one field each, and read no other that is being corrected
+    others = (name for name in update.targets if name not in changed)
+    made = all(own(problem, name) and alone(problem, name, number) for name in others)
+    return made and _finds_all(problem, group, base, number, update)
+
+
+def _narrow(problem: Problem, update: Update) -> bool:
+    """True if the layer of an update is narrow along rows alone, and lies at an end of them."""
+    wide = [2 * a > b for a, b in zip(update.box.shape, problem.grid.shape, strict=True)]
+    return wide == [True, True, False] and not core_of(problem.grid.box, [update.box])[1]
+
+
+def _finds_all(problem: Problem, group: Group, base: int, number: int, update: Update) -> bool:
+    """True if what an update reads is what it changes, in the rings of the usual updates, in a profile, or its own."""
+    assigned = usual_updates(problem)[base]
+    seen = {read for _, assignment in assigned.values() for read in assignment.reads}
+    written = {name for stage in group.stages for name in problem.stages[stage].targets}
+    for read in update.reads:
+        is_own = own(problem, read.field)
+        if read.field in written and not is_own and read.field not in {*update.targets} & {*assigned}:
+            return False
+        if (read.field not in written or is_own) and not readable(problem, number, read, seen, {}):
+            return False
+    return True
+
+
+def _both_change(one: Update, other: Update) -> bool:
+    """True if two updates write the same field of a cell."""
+    return one.box.overlaps(other.box) and not set(one.targets).isdisjoint(other.targets)
