@@ -9,6 +9,7 @@ from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.confined import confined_updates
+from peergrid.codegen.cuda.stream3d.correctable import correctable
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream_shape import StreamShape
@@ -63,7 +64,7 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
         if any(map(rings.reads.corrections, rings.levels.nodes)):
-            if not rings.correctable:
+            if not correctable(rings):
                 continue
             shape = replace(shape, lead=0)  # blocks with and without layers are not held together
             rings = Rings(problem, 1, shape, stages)

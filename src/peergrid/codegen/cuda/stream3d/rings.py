@@ -161,39 +161,6 @@ class Rings:
                 return True
         return False
 
-    @property
-    def correctable(self) -> bool:
-        """True if threads find what corrections read in shared memory, and may write there what these make."""
-        return not self.shape.own and all(map(self._corrects, self.levels.nodes))
-
-    def _corrects(self, node: Node) -> bool:
-        written, updates = {write.new.field: write for write in node.writes}, self.reads.corrections(node)
-        for read in {read for update in updates for read in update.reads}:
-            if self.problem.fields[read.field].full and read.field in node.before and read.field not in written:
-                ring = self.rings[node.before[read.field]]
-                if not ring.planes or not ring.oldest <= self.reads.lead(node) + read.offset[0] <= ring.newest:
-                    return False
-        made = [written[target] for update in updates for target in update.targets if target in written]
-        corrected = {write.new for write in made}
-        for (
-            other
-        ) in self.levels.nodes:  # own cells are read behind a barrier, too: another thread may have corrected them
-            if not corrected.isdisjoint(use.version for use in self.reads.uses(other)) and not self.waits(other):
-                return False
-        return all(write.new in self.rings or self._free(node, write.old) for write in made)
-
-    def _free(self, node: Node, version: Version) -> bool:
-        """True if nobody reads a plane of a version any more when a node makes the next version of that plane, but the
-        node at the cell itself.
-        """
-        lead = self.reads.lead(node)
-        for other in self.levels.nodes:
-            for use in self.reads.uses(other):
-                late = use.plane < lead or (use.plane == lead and use.beside and other is node)
-                if use.version is version and late:
-                    return False
-        return self.waits(node) and self.rings[version].planes > 0
-
     @cached_property
     def around(self) -> bool:
         """True if threads keep the cells around their own of all planes: they find each in shared memory once."""
