@@ -1,0 +1,91 @@
+"""Updates as text: their statements, the names by which they read versions of fields, the places of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from peergrid.codegen.cuda.blocked.interior import unbounded
+from peergrid.codegen.cuda.blocked.levels import Node, Version, Write
+from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
+from peergrid.codegen.cuda.common.names import letters
+from peergrid.codegen.cuda.stream3d.bounds import bounds, reach
+from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.stencil.expr import Read
+from peergrid.stencil.problem import Assignment
+
+NONE: Mapping[Read, str] = MappingProxyType({})
+
+UPDATE = """\
+  template <class At>
+  static __device__ __forceinline__ void update(const At& at, const Arguments& a, long long step, Cells* next) {{
+{statements}
+  }}
+}};
+"""
+
+
+def ring_name(version: Version) -> str:
+    """The type of a version's ring."""
+    return f"Ring_{version.number}"
+
+
+def read_name(version: Version) -> str:
+    """The name of a version in updates: its field and, of one that a node made, its number."""
+    name = "f_" + letters(version.field)
+    return name if version.source else f"{name}_{version.number}"
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The updates of a pipeline, as text for a kernel with some arguments."""
+
+    rings: Rings
+    arguments: Arguments
+
+    def made(self, node: Node) -> Iterator[str]:
+        """The places of all values that a node makes: the types `Made`."""
+        return (self._made(node, number, write) for number, write in enumerate(node.writes))
+
+    def statements(self, node: Node, assignments: Sequence[Assignment], known: Mapping[Read, str] = NONE) -> str:
+        """The body of `update`; known: the types by which some reads are found, in place of the usual ones."""
+        step = f"step + {node.step}" if node.step else "step"
+        names = [f"next[{number}]" for number in range(len(assignments))]
+        results = cell_text(
+            [assignment.value for assignment in assignments],
+            lambda read: f"at({known.get(read) or self.read(node, read)}{{}})",
+            self.arguments.param,
+            lambda signal: f"sample(a.signals[{self.arguments.signals.index(signal)}], {step})",
+            self.arguments.entry,
+            self.rings.problem.grid.dtype,
+            names=names,
+            style=PACKED,
+        )
+        lines: list[str] = []
+        for assignment, name, result in zip(assignments, names, results, strict=True):
+            lines += (f"    {line}" for line in result.declarations)
+            lines.append(f"    {name} = cells({result.value});  // {assignment.target}")
+        return "\n".join(lines)
+
+    def read(self, node: Node, read: Read) -> str:
+        """The type of what a node reads: of a ring, of memory or of a profile."""
+        described = self.rings.problem.fields[read.field]
+        if described.full and read.field not in node.before:
+            return f"Here<{self.arguments.fields.index(read.field)}>"
+        if described.full:
+            return f"{read_name(node.before[read.field])}<{', '.join(map(str, read.offset))}>"
+        axis = described.axes[0]
+        return f"Along<{self.arguments.fields.index(read.field)}, {axis}, {read.offset[axis]}>"
+
+    def _made(self, node: Node, number: int, write: Write) -> str:
+        problem, finals = self.rings.problem, self.rings.levels.finals
+        name, box = write.new.field, self.rings.reads.box(node, write)
+        keeps = self.rings.reads.keeps(node, write)
+        ring = ring_name(write.new) if write.new in self.rings.rings else "void"
+        field = self.arguments.fields.index(name) if write.new in finals else -1
+        home = bounds(unbounded(problem, problem.fields[name].box) if keeps else box)
+        block, stored = self.rings.version(name, after=True), bounds(reach(self.rings, name))
+        old = ring_name(write.old) if keeps else "void"
+        return f"Made<{number}, {ring}, {field}, {block}, {home}, {stored}, {bounds(box)}, {old}>"
