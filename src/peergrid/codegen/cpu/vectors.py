@@ -277,58 +277,18 @@ def _function(
     prefetched = [(number, isinstance(writer.operands[number], Write)) for number in fetched if number not in past]
     early = [number for number, operand in enumerate(writer.operands) if isinstance(operand, Later)]
     stored, back = whole_stores(lanes, stores, past, prefetches([(number, True) for number in past]))
-    cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
+    body = (*prefetches(prefetched), *early_prefetches(early), *whole(lanes, writer.code, shifted), *stored)
     return "\n".join(
         [
             HEAD,
             *_declarations(lanes, writer.permuting and writer.looks_up),
             "",
             "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
-            "start:",
-            *(line for i in numbers for line in _operand(i)),
-            f"  %bytes = mul i64 %nx, {lanes.size}",
-            f"  %whole = and i64 %bytes, -{VECTOR}",
-            f"  %cells = and i64 %nx, {lanes.count - 1}",
-            "  %few = trunc i64 %cells to i32",
-            f"  %few.1 = insertelement <{lanes.count} x i32> poison, i32 %few, i64 0",
-            f"  %few.all = shufflevector <{lanes.count} x i32> %few.1, <{lanes.count} x i32> poison, "
-            f"<{lanes.count} x i32> zeroinitializer",
-            f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
-            *(f"  {line}" for line in ends(lanes, shifted)),
-            *(f"  {line}" for line in on_lines(past)),
-            "  %none = icmp sle i64 %ny, 0",
-            "  br i1 %none, label %end, label %line",
-            "line:",
-            "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
-            *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
-            *(f"  {line}" for line in writer.before),
-            "  %long = icmp ne i64 %whole, 0",
-            "  br i1 %long, label %enter, label %rest",
-            "enter:",
-            "  br label %vectors",
-            "vectors:",
-            f"  %x = phi i64 [ 0, %enter ], [ %x.next, %{back} ]",
-            f"  %x.next = add i64 %x, {VECTOR}",
-            "  %first = icmp eq i64 %x, 0",
-            "  %more = icmp ult i64 %x.next, %whole",
-            *(f"  {line}" for line in (*prefetches(prefetched), *early_prefetches(early))),
-            *(f"  {line}" for line in whole(lanes, writer.code, shifted)),
-            *(f"  {line}" for line in stored),
-            "  br i1 %more, label %vectors, label %rest",
-            "rest:",
-            "  %all = icmp eq i64 %cells, 0",
-            "  br i1 %all, label %next, label %last",
-            "last:",
-            *(f"  {_renamed(line)}" for line in masked(lanes, writer.code)),
-            *(f"  {line}" for line in masked_stores(lanes, [(i, _renamed(value)) for i, value in stores])),
-            "  br label %next",
-            "next:",
-            *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
-            "  %y.next = add i64 %y, 1",
-            "  %again = icmp slt i64 %y.next, %ny",
-            "  br i1 %again, label %line, label %end",
-            "end:",
-            "  ret void",
+            *_start(lanes, numbers, shifted, past),
+            *_line(numbers, writer.before),
+            *_vectors(body, back),
+            *_rest(writer, stores),
+            *_next(numbers),
             "}",
             "",
             'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
@@ -336,6 +296,80 @@ def _function(
             "",
         ]
     )
+
+
+def _start(lanes: Lanes, numbers: range, shifted: Mapping[str, Reach], past: Sequence[int]) -> list[str]:
+    """The addresses of all operands, and the lanes of the last vector of a line, which may have fewer cells."""
+    cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
+    return [
+        "start:",
+        *(line for i in numbers for line in _operand(i)),
+        f"  %bytes = mul i64 %nx, {lanes.size}",
+        f"  %whole = and i64 %bytes, -{VECTOR}",
+        f"  %cells = and i64 %nx, {lanes.count - 1}",
+        "  %few = trunc i64 %cells to i32",
+        f"  %few.1 = insertelement <{lanes.count} x i32> poison, i32 %few, i64 0",
+        f"  %few.all = shufflevector <{lanes.count} x i32> %few.1, <{lanes.count} x i32> poison, "
+        f"<{lanes.count} x i32> zeroinitializer",
+        f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
+        *(f"  {line}" for line in (*ends(lanes, shifted), *on_lines(past))),
+        "  %none = icmp sle i64 %ny, 0",
+        "  br i1 %none, label %end, label %line",
+    ]
+
+
+def _line(numbers: range, before: Sequence[str]) -> list[str]:
+    """The head of the loop over lines; before: what is the same for all vectors of a line."""
+    return [
+        "line:",
+        "  %y = phi i64 [ 0, %start ], [ %y.next, %next ]",
+        *(f"  %l{i} = phi ptr [ %b{i}, %start ], [ %l{i}.next, %next ]" for i in numbers),
+        *(f"  {line}" for line in before),
+        "  %long = icmp ne i64 %whole, 0",
+        "  br i1 %long, label %enter, label %rest",
+    ]
+
+
+def _vectors(body: Sequence[str], back: str) -> list[str]:
+    """The loop over the whole vectors of a line; back: the block that ends it."""
+    return [
+        "enter:",
+        "  br label %vectors",
+        "vectors:",
+        f"  %x = phi i64 [ 0, %enter ], [ %x.next, %{back} ]",
+        f"  %x.next = add i64 %x, {VECTOR}",
+        "  %first = icmp eq i64 %x, 0",
+        "  %more = icmp ult i64 %x.next, %whole",
+        *(f"  {line}" for line in body),
+        "  br i1 %more, label %vectors, label %rest",
+    ]
+
+
+def _rest(writer: _Writer, stores: Sequence[tuple[int, str]]) -> list[str]:
+    """The last vector of a line, if some cells are left."""
+    renamed = [(number, _renamed(value)) for number, value in stores]
+    return [
+        "rest:",
+        "  %all = icmp eq i64 %cells, 0",
+        "  br i1 %all, label %next, label %last",
+        "last:",
+        *(f"  {_renamed(line)}" for line in masked(writer.lanes, writer.code)),
+        *(f"  {line}" for line in masked_stores(writer.lanes, renamed)),
+        "  br label %next",
+    ]
+
+
+def _next(numbers: range) -> list[str]:
+    """The end of the loop over lines."""
+    return [
+        "next:",
+        *(f"  %l{i}.next = getelementptr i8, ptr %l{i}, i64 %s{i}" for i in numbers),
+        "  %y.next = add i64 %y, 1",
+        "  %again = icmp slt i64 %y.next, %ny",
+        "  br i1 %again, label %line, label %end",
+        "end:",
+        "  ret void",
+    ]
 
 
 def _is_new(operand: Operand, fields: frozenset[str]) -> bool:
