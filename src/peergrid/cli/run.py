@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +20,10 @@ from peergrid.errors import UsageError
 from peergrid.io.checkpoints import Period
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import Recording, recording
+from peergrid.jobs.requested import RequestedOptions
 from peergrid.jobs.run import check_folder, restore, step_to_end
 from peergrid.models import BuiltModel, Model, read
-from peergrid.models.survey import surveyed
+from peergrid.models.survey import SurveyedModel, surveyed
 from peergrid.progress import Reporter
 from peergrid.runtime.fit import gibibytes
 from peergrid.runtime.ranks.launcher import world
@@ -78,49 +79,95 @@ def run(
     world()  # before anything is read, so that rank 0 reports errors for all
     described = _with_steps(opened(read(model), traces, dtype, pictures), steps)
     requested = arguments.requested(described, writing=write)
-    folder = Folder(output or Path("results") / model.stem) if write and requested.leads else None
+    place = Folder(output or Path("results") / model.stem)
     period = None if checkpoint is None else Period.read(checkpoint)
     if not write and (period is not None or resume):
         raise UsageError("Checkpoints are written to the folder of the results; leave out '--no-write'.")
     if (survey := surveyed(described)) is not None:
         _check_survey(write, checkpoint)
-        place = folder or Folder(output or Path("results") / model.stem)  # to which every rank writes its traces
-        with place.taken() if requested.leads else nullcontext():
-            shots = run_survey(
-                str(model), survey, requested, place, each=devices_per_trace, resume=resume, quiet=as_json
-            )
-        if requested.leads:
-            typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
+        _run_survey(str(model), survey, requested, place, devices_per_trace, resume=resume, as_json=as_json)
         return
     if devices_per_trace is not None:
         raise UsageError("'--devices-per-trace' is for surveys, got a model without one; leave it out.")
+    folder = place if write and requested.leads else None
+    asked = _Run(str(model), described, requested, folder, period, resume, as_json, keep_sources)
     with nullcontext() if folder is None else folder.taken():
-        if folder is not None:
-            check_folder(folder, described, period, resume)
-        built = described.build()
-        for warning in built.warnings if requested.leads else ():
-            warn(warning)
-        if folder is not None and (size := built.model.snapshots.size(built.problem.grid, built.steps)) > LARGE:
-            announce(f"The snapshots will take up to {gibibytes(size)} on disk; take fewer, or set a stride, for less.")
-        chosen = requested.resolve(built, None if as_json else announce)
-        with requested.simulation(built, chosen, built.steps, keep_sources) as simulation, stop_on_signal() as stop:
-            if not requested.leads:
+        found = asked.done()
+    if found is not None:
+        typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of one model. folder: of the results (None: none are written here); period: of checkpoints."""
+
+    name: str
+    described: Model
+    requested: RequestedOptions
+    folder: Folder | None
+    period: Period | None
+    resume: bool
+    quiet: bool
+    keep_sources: Path | None
+
+    def done(self) -> Summary | None:
+        """The summary after the run; None on ranks that follow another."""
+        built = self._built()
+        chosen = self.requested.resolve(built, None if self.quiet else announce)
+        opened = self.requested.simulation(built, chosen, built.steps, self.keep_sources)
+        with opened as simulation, stop_on_signal() as stop:
+            if not self.requested.leads:
                 simulation.follow()
-                return
+                return None
             simulation.lead()
-            if resume and folder is not None and not restore(simulation, built, folder, warn):
-                announce(f"There is no checkpoint in '{folder.checkpoints}'; the run starts at its first step.")
-            resumed = simulation.step
-            with recording(folder, built, simulation, period, warn) as recorded, counted(simulation.devices) as moved:
-                _advance(simulation, built, recorded, stop, quiet=as_json)
-            simulation.check()
-            print_notes(simulation.notes)
-            found = summary(str(model), built, simulation, stop, resumed, moved)
-            if folder is not None:
-                found = _written(folder, built, simulation, found, hurried=stop.hurried)
-                if not stop:
-                    folder.clear_checkpoints()
-    typer.echo(json.dumps(asdict(found), indent=2) if as_json else text(found))
+            return self._led(built, simulation, stop)
+
+    def _built(self) -> BuiltModel:
+        """The model on its grid, with warnings and the size of large snapshots said."""
+        if self.folder is not None:
+            check_folder(self.folder, self.described, self.period, self.resume)
+        built = self.described.build()
+        for warning in built.warnings if self.requested.leads else ():
+            warn(warning)
+        size = 0 if self.folder is None else built.model.snapshots.size(built.problem.grid, built.steps)
+        if size > LARGE:
+            announce(f"The snapshots will take up to {gibibytes(size)} on disk; take fewer, or set a stride, for less.")
+        return built
+
+    def _led(self, built: BuiltModel, simulation: Simulation, stop: StopRequest) -> Summary:
+        """The run on the rank that leads: steps, and what is written."""
+        folder = self.folder
+        if self.resume and folder is not None and not restore(simulation, built, folder, warn):
+            announce(f"There is no checkpoint in '{folder.checkpoints}'; the run starts at its first step.")
+        resumed = simulation.step
+        recorder = recording(folder, built, simulation, self.period, warn)
+        with recorder as recorded, counted(simulation.devices) as moved:
+            _advance(simulation, built, recorded, stop, quiet=self.quiet)
+        simulation.check()
+        print_notes(simulation.notes)
+        found = summary(self.name, built, simulation, stop, resumed, moved)
+        if folder is not None:
+            found = _written(folder, built, simulation, found, hurried=stop.hurried)
+            if not stop:
+                folder.clear_checkpoints()
+        return found
+
+
+def _run_survey(
+    name: str,
+    survey: SurveyedModel,
+    requested: RequestedOptions,
+    place: Folder,
+    each: int | None,
+    *,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Run all traces of a survey; every rank writes its own to the folder."""
+    with place.taken() if requested.leads else nullcontext():
+        shots = run_survey(name, survey, requested, place, each=each, resume=resume, quiet=as_json)
+    if requested.leads:
+        typer.echo(json.dumps(asdict(shots), indent=2) if as_json else survey_text(shots))
 
 
 def _check_survey(write: bool, checkpoint: str | None) -> None:
