@@ -13,11 +13,12 @@ import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
 from peergrid.cli.notes import announce, print_notes, warn
+from peergrid.costs.machine import Machine
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
-from peergrid.models import BuiltModel, PicturedBuilt, read
+from peergrid.models import BuiltModel, Model, PicturedBuilt, read
 from peergrid.models.survey import shifts, surveyed
 from peergrid.placement import Placement
 from peergrid.progress import duration, megacells
@@ -100,37 +101,51 @@ def plan(
         _draw(described.build(), picture)
         return
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
-        from peergrid.cli.prediction import machine_for, predict, text  # imports compilers, which is slow
+        from peergrid.cli.prediction import machine_for  # imports compilers, which is slow
 
         asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
-        built = described.build()
-        _warn(built)
-        prediction, events = predict(str(model), built, elsewhere, asked)
-        if timeline is not None:
-            Folder(timeline.parent).prepare("--timeline FILE")
-            with replacing(timeline) as partial:
-                partial.write_text(json.dumps(events))
-        print_notes(prediction.notes)
-        typer.echo(json.dumps(asdict(prediction), indent=2) if as_json else text(prediction))
+        _predict(str(model), described, elsewhere, asked, timeline, as_json=as_json)
         return
+    found = _tried(str(model), described, arguments, quiet=as_json)
+    print_notes(found.notes)
+    typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+
+
+def _predict(
+    name: str, described: Model, requested: RequestedOptions, machine: Machine, timeline: Path | None, *, as_json: bool
+) -> None:
+    """Print the plan for a machine that is not here, and write its timeline."""
+    from peergrid.cli.prediction import predict, text  # imports compilers, which is slow
+
+    built = described.build()
+    _warn(built)
+    prediction, events = predict(name, built, requested, machine)
+    if timeline is not None:
+        Folder(timeline.parent).prepare("--timeline FILE")
+        with replacing(timeline) as partial:
+            partial.write_text(json.dumps(events))
+    print_notes(prediction.notes)
+    typer.echo(json.dumps(asdict(prediction), indent=2) if as_json else text(prediction))
+
+
+def _tried(name: str, described: Model, arguments: CommandLineOptions, *, quiet: bool) -> Plan:
+    """The plan from a short trial on the devices here."""
     many = surveyed(described)
+    traces = 1 if many is None else len(shifts(many))
     if many is not None:
-        traces = len(shifts(many))
         print_notes((f"The model has a survey of {traces} traces; the figures are for one trace on all devices.",))
     requested = arguments.requested(described)
     built = described.build()
     if requested.leads:
         _warn(built)
-    chosen = requested.resolve(built, None if as_json else announce)
+    chosen = requested.resolve(built, None if quiet else announce)
     enough = (TRIALS + 2) * 2 * chosen.options.depth
     with requested.simulation(built, chosen, max(built.steps, enough)) as simulation:
-        found = _plan(str(model), built, simulation, _seconds_per_step(simulation))
-    found = found if many is None else replace(found, traces=len(shifts(many)))
+        found = replace(_plan(name, built, simulation, _seconds_per_step(simulation)), traces=traces)
     if requested.devices.kind == "cpu" and requested.comm is None:
         found = replace(found, predicted=_predicted(built.problem, requested, simulation.options))
-    print_notes(found.notes)
-    typer.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+    return found
 
 
 def _warn(built: BuiltModel) -> None:
