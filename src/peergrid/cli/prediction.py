@@ -140,34 +140,80 @@ def predict(
     """
     problem, devices = built.problem, machine.gpus * machine.nodes
     split = None if requested.split is None else Partition(problem.grid, requested.split)
-    if split is not None and split.devices != devices:
-        raise UsageError(f"'--split' makes {split.devices} parts for {devices} GPUs; give as many parts as GPUs.")
     chain = is_chain(machine, devices)
-    if chain and split is not None and split.parts[0] != devices:
-        raise UsageError(
-            f"'--split' takes slabs along the first axis where hosts or GPUs are many, such as {devices}x1, got "
-            f"{'x'.join(map(str, split.parts))}; leave it out."
-        )
+    if split is not None:
+        _check_split(split, devices, chain)
     few = min(machine.gpus, WHOLE) if chain else devices
     host = replace(machine, gpus=few, nodes=1, network=None)
     best = _best(Forecaster(problem, host, few, split=None if chain else split), built, requested)
-    first, per_step, each, why = best[0].options, best[0].seconds_per_step, best[0].taken, reason(best[0], best)
-    needed = fewest(problem, machine, first, built.steps)
+    needed = fewest(problem, machine, best[0].options, built.steps)
     if needed is None:
         raise DoesNotFit(
             f"The run needs {gibibytes(sum(best[0].taken))}, for which {MOST:,} GPUs of machine '{machine.name}' with "
             f"{gibibytes(machine.memory)} each are too few; use a coarser grid."
         )
-    notes, cut, found = tuple(_notes(machine)), best[0].partition, None
-    parts, rows = cut.parts, _rows(cut)
-    if chain:
-        found = chains(problem, machine, first, devices, _depths(requested, built))
-        first, per_step, each = found[0].options, found[0].seconds_per_step, (found[0].memory,) * devices
-        parts = devices, *(1,) * (problem.grid.ndim - 1)
-        rows = (problem.grid.shape[0] // devices,) * devices
-        why = _why(found)
-        notes += (f"{devices:,} GPUs are predicted as a row of equal slabs.",)
-    prediction = Prediction(
+    found = chains(problem, machine, best[0].options, devices, _depths(requested, built)) if chain else ()
+    chosen = _first_of_chain(found, problem, devices) if found else _first(best)
+    prediction = _prediction(name, built, machine, chosen, needed, best, found)
+    return prediction, chrome(best[0].schedule.ops, best[0].spans)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The arrangement that a plan is for; memory: bytes of each GPU; why: the reason for the choice."""
+
+    options: Options
+    seconds_per_step: float
+    memory: tuple[int, ...]
+    split: tuple[int, ...]
+    rows: tuple[int, ...]
+    why: str
+    notes: tuple[str, ...] = ()
+
+
+def _first(best: tuple[Forecast, ...]) -> _Chosen:
+    """The first of the arrangements of the GPUs of one host."""
+    one = best[0]
+    rows = _rows(one.partition)
+    return _Chosen(one.options, one.seconds_per_step, one.taken, one.partition.parts, rows, reason(one, best))
+
+
+def _first_of_chain(found: Sequence[ChainForecast], problem: Problem, devices: int) -> _Chosen:
+    """The first of the arrangements of many GPUs, as a row of equal slabs."""
+    return _Chosen(
+        found[0].options,
+        found[0].seconds_per_step,
+        memory=(found[0].memory,) * devices,
+        split=(devices, *(1,) * (problem.grid.ndim - 1)),
+        rows=(problem.grid.shape[0] // devices,) * devices,
+        why=_why(found),
+        notes=(f"{devices:,} GPUs are predicted as a row of equal slabs.",),
+    )
+
+
+def _check_split(split: Partition, devices: int, chain: bool) -> None:
+    """Raise UsageError for a split that is not of so many GPUs, or not one of a chain where it has to be."""
+    if split.devices != devices:
+        raise UsageError(f"'--split' makes {split.devices} parts for {devices} GPUs; give as many parts as GPUs.")
+    if chain and split.parts[0] != devices:
+        raise UsageError(
+            f"'--split' takes slabs along the first axis where hosts or GPUs are many, such as {devices}x1, got "
+            f"{'x'.join(map(str, split.parts))}; leave it out."
+        )
+
+
+def _prediction(
+    name: str,
+    built: BuiltModel,
+    machine: Machine,
+    chosen: _Chosen,
+    needed: int,
+    best: Sequence[Forecast],
+    found: Sequence[ChainForecast],
+) -> Prediction:
+    """The plan; needed: the fewest GPUs with enough memory; best: on one host; found: for many GPUs, or none."""
+    problem, devices, options = built.problem, machine.gpus * machine.nodes, chosen.options
+    return Prediction(
         model=name,
         shape=problem.grid.shape,
         cells=problem.grid.box.size,
@@ -176,23 +222,22 @@ def predict(
         machine=machine.name,
         measured=machine.measured,
         devices=f"{devices} × {machine.gpu}",
-        strategy=first.strategy,
-        depth=first.depth,
-        split=parts,
-        rows=rows,
+        strategy=options.strategy,
+        depth=options.depth,
+        split=chosen.split,
+        rows=chosen.rows,
         fits=devices >= needed,
         gpus_needed=needed,
-        memory_per_device=each,
-        memory=sum(each),
-        gcells_per_s=problem.grid.box.size / per_step / 1e9,
-        seconds=per_step * built.steps,
-        why=why,
+        memory_per_device=chosen.memory,
+        memory=sum(chosen.memory),
+        gcells_per_s=problem.grid.box.size / chosen.seconds_per_step / 1e9,
+        seconds=chosen.seconds_per_step * built.steps,
+        why=chosen.why,
         best=tuple(_predicted_options(one, built.steps) for one in best[:BEST]),
-        chain=None if found is None else _compared(problem, machine, found),
-        scaling=scaling(problem, machine, first, [1 << n for n in range(11)]),
-        notes=notes,
+        chain=_compared(problem, machine, found) if found else None,
+        scaling=scaling(problem, machine, options, [1 << n for n in range(11)]),
+        notes=(*_notes(machine), *chosen.notes),
     )
-    return prediction, chrome(best[0].schedule.ops, best[0].spans)
 
 
 def text(found: Prediction) -> str:
