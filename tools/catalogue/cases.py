@@ -113,6 +113,7 @@ def _volume() -> Iterator[Case]:
     by_index = partial(table_problems.media, (256, 256, 256))
     yield Case("media3d one step", by_index, 1)
     yield Case("media3d two steps", by_index, 2)
+    yield Case("radar3d one step", partial(problems.radar3d, (384, 256, 256)), 1)
     yield Case("tti at once", partial(problems3d.tti_one_stage_problem, 128), 1)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from problems3d import electric, magnetic
 
 from peergrid.grid import Boundary, Dtype, Grid, Index
+from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Medium, Slab, build
 from peergrid.stencil import Problem, stencil
 
 DIRECTIONS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -87,3 +89,12 @@ def yee_periodic(n: int) -> Problem:
     grid = Grid((n, n, n), "periodic")
     fields = [grid.field(name) for name in ("ex", "ey", "ez", "hx", "hy", "hz")]
     return Problem.of([magnetic(*fields, 0.3), electric(*fields, grid.field("cb"))])
+
+
+def radar3d(cells: Index) -> Problem:
+    """Radar in 3D over soil, with absorbers on all sides: those at the ends of rows are corrections."""
+    ids = np.zeros((6, *(n + 1 for n in cells)), np.uint8)
+    ids[:3, :, :, : cells[2] // 2] = 1
+    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
+    media = VACUUM, Medium("soil", 4.0, 0.01)
+    return build(Domain(cells, (0.002,) * 3, 3e-12, 9, media, ids, absorber=absorber)).problem
