@@ -10,7 +10,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from peergrid.codegen.cuda.blocked.interior import unbounded
+from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -112,6 +112,20 @@ class StreamKernel:
         nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
         reads = len(self.pipelines[0].beside) if nodes == 1 else gpu.many_reads
         return busy + filling + confined < box.size / gpu.one_step_rate(reads)
+
+    def independent(self, boxes: Sequence[Box]) -> bool:
+        """True if launches may advance the boxes at the same time.
+
+        Where an update of few cells, such as a source, comes between two launches, these cells are made anew behind
+        the stream. If the streams of two boxes pass them, one may write what the other has made anew and reads.
+        """
+        points, last = core(self.problem, self.steps)[1], self.stages[-1][0]
+        for (stage, target), update, growth in grown(self.problem, self.steps):
+            if stage < last and any(target in self.problem.stages[number].targets for number in range(stage)):
+                for near in computing(self.problem, update.box, growth):
+                    if near in points and sum(map(near.overlaps, boxes)) > 1:
+                        return False
+        return True
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""

@@ -23,8 +23,10 @@ from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
 from peergrid.codegen.cuda.reduce import SHARED_BYTES, ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
+from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import UsageError
+from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
@@ -208,7 +210,7 @@ class Kernels:
             return TiledPlan(setting, self._several(steps), works)
         largest = max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
         streamed = one_pass(problem, self.gpu) if problem.grid.ndim == 3 else None
-        if streamed is not None and streamed.parts(largest, self.gpu).interior:
+        if streamed is not None and streamed.parts(largest, self.gpu).interior and _independent(streamed, works):
             return StreamingPlan(setting, streamed, works)
         kernel = one_step(problem, largest.size, self.gpu)
         return OneStepPlan(setting, works) if kernel is None else TiledPlan(setting, kernel, works)
@@ -251,6 +253,14 @@ class Kernels:
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
         )
+
+
+def _independent(kernel: StreamKernel, works: Works) -> bool:
+    """True if the boxes of a device may be streamed at the same time, by several queues."""
+    each: dict[int, dict[Box, None]] = {}
+    for device, boxes in works:
+        each.setdefault(device, {}).update(dict.fromkeys(boxes))
+    return all(kernel.independent(tuple(boxes)) for boxes in each.values())
 
 
 @remembered()
