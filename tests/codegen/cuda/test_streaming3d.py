@@ -11,8 +11,9 @@ import pytest
 from emulate import Device, compiled, pointers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layer_problems import absorbing
 from stream_examples import random
-from stream_examples_3d import absorbing, diffusion, heat, radar, two_fields, wide_reads, yee
+from stream_examples_3d import diffusion, heat, radar, two_fields, wide_reads, yee
 from table_problems import media
 
 from peergrid.bench.problems import noisy
@@ -116,10 +117,11 @@ def test_boundaries(make: Make, boundary: Any) -> None:
 
 
 @pytest.mark.parametrize("parts", [((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3)])
-def test_absorbers_are_made_by_the_kernel_itself(parts: tuple[Index, int]) -> None:
+def test_layers_in_the_stage_of_the_usual_update_are_left_over(parts: tuple[Index, int]) -> None:
     problem = absorbing((40, 38, 70))
     one, plain = advance(problem, FEW, parts=parts[0], device=parts[1])
-    assert plain == one.box
+    assert plain == one.box & Box((4, 4, 4), (37, 35, 67))
+    assert in_one(problem, 1, FEW).parts(one.box, SMALL) == Parts((plain,), one.box - plain, ())
     assert agrees(problem, one, plain)
 
 

@@ -12,6 +12,7 @@ import pytest
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
+from layer_problems import absorbing
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
@@ -106,11 +107,16 @@ def listened() -> Problem:
     return Problem.of(stages, [Receiver("0", "r", (7, 9, 12)), Receiver("1", "s", (7, 9, 12))])
 
 
+def surrounded() -> Problem:
+    """Two stages with absorbers on all sides, in the stage of the usual update."""
+    return absorbing(SHAPE)
+
+
 @pytest.mark.parametrize(
     ("strategy", "split"),
     [("serial", (1, 1, 1)), ("threads", (2, 1, 1)), ("overlap", (1, 1, 1)), ("graph", (2, 1, 1)), ("peer", (2, 1, 1))],
 )
-@pytest.mark.parametrize("make", [waves, sound, listened])
+@pytest.mark.parametrize("make", [waves, sound, listened, surrounded])
 def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
     problem, driver = make(), HostDriver(gpu=GPU)
     assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)

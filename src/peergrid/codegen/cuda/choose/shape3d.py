@@ -16,7 +16,7 @@ from math import ceil, prod
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d import tiles
-from peergrid.codegen.cuda.stream3d.choose import one_pass, supported
+from peergrid.codegen.cuda.stream3d.choose import supported
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.rotation import rotation
@@ -157,7 +157,5 @@ def _one_step(problem: Problem, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for one step of the grid, by kernels that make one."""
     if (found := rotation(problem)) is not None:
         problem = found.step
-    cells, kernel = problem.grid.box.size, one_pass(problem, gpu)
-    streams = kernel is not None and kernel.pays(problem.grid.box, gpu)
-    usual = (core(problem, 1, confined=streams)[0] & problem.grid.box).size
+    cells, usual = problem.grid.box.size, (core(problem, 1)[0] & problem.grid.box).size
     return (usual + (cells - usual) * OTHERS_COST) * _moved(problem, gpu) / gpu.multiprocessors

@@ -11,7 +11,8 @@ template <class Plan, class N, class U> struct LayerCell {
     return stream.shared + (slot + F::START) + (row * F::WIDTH + column);
   }
   template <int FIELD> __device__ __forceinline__ long long memory() const {
-    return stream.template memory<FIELD>(stream.plane + N::LEAD, place.y, place.x);
+    const Field& field = stream.a.fields[FIELD];
+    return stream.plane_at(field, stream.plane + N::LEAD) + (place.y * static_cast<int>(field.pitch[1]) + place.x);
   }
   template <class F, int Z, int Y, int X> __device__ __forceinline__ R operator()(Read<F, Z, Y, X>) const {
     return *at<F, Z, Y, X>();

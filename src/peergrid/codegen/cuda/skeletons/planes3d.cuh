@@ -178,15 +178,8 @@ struct Ring {
 template <int LO0, int HI0, int LO1, int HI1, int LO2, int HI2> struct Bounds {
   static __device__ __forceinline__ constexpr int lo(int axis) { return axis == 0 ? LO0 : axis == 1 ? LO1 : LO2; }
   static __device__ __forceinline__ constexpr int hi(int axis) { return axis == 0 ? HI0 : axis == 1 ? HI1 : HI2; }
-  // Whether all of the W cells of a row from (z, y, x) on are among them; any.
-  static __device__ __forceinline__ bool all(int z, int y, int x) {
-    return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x >= LO2 && x <= HI2 - W;
-  }
   static __device__ __forceinline__ bool has(int z, int y, int x) {
     return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x >= LO2 && x < HI2;
-  }
-  static __device__ __forceinline__ bool any(int z, int y, int x) {
-    return z >= LO0 && z < HI0 && y >= LO1 && y < HI1 && x > LO2 - W && x < HI2;
   }
 };
 
@@ -250,20 +243,19 @@ template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REAC
   }
 };
 
-// What an update reads: a ring's value at an offset; a coefficient that varies along one axis; a field in memory.
+// What an update reads: a ring's value at an offset; a coefficient that varies along one axis.
 template <class Ring, int Z, int Y, int X> struct Read {};
 template <int FIELD, int AXIS, int OFFSET> struct Along {};
+// The same of a correction: a field in memory; the K-th of the values that it asked for before.
 template <int FIELD> struct Here {};
-// The same of a correction: the K-th of the values that it asked for before.
 template <int K> struct Mine {};
 // Columns of layers; a cell of a plane.
 template <int FROM_, int END_> struct Columns { static constexpr int FROM = FROM_, END = END_; };
 struct Place { int y, x; };
 
-// What an update on a part of the grid makes as its N-th value: the PLACE-th of its node; a field in memory.
-template <int N, int PLACE> struct Value {};
+// What a correction makes as its N-th value: a field of the layer alone, in memory; what a node has made, in place, as M
+// describes, and in a ring (void: nobody reads it there). What a node gives to a ring for that.
 template <int N_, int FIELD> struct Own { static constexpr int N = N_; };
-// The same in place, as M describes; in a ring (void: nobody reads it there). What a node gives to a ring for that.
 template <int N_, class M, class Ring> struct InPlace { static constexpr int N = N_; };
 template <int PLACE, class Ring> struct Given {};
 

@@ -27,8 +27,7 @@ template <class Plan> struct Stream : Plan::State {
   R* const shared;
   const long long step;
   const int left, top;    // the first cell of the block
-  int row;
-  const int column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
+  const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
   Place first_cell;       // of the thread, in a layer that is narrow along rows (x -1: none)
@@ -45,13 +44,6 @@ template <class Plan> struct Stream : Plan::State {
         plane(box.lo[0] - Plan::EARLY), first_cell{0, -1}, halves(memory) {
     if constexpr (!Same<typename Plan::Narrow, List<>>::value)
       if (static_cast<int>(threadIdx.x) % Plan::SHARE < layer_cells()) first_cell = place_of(threadIdx.x % Plan::SHARE);
-  }
-
-  // A copy whose first row is row r of the thread.
-  __device__ __forceinline__ Stream(const Stream& other, int r) : Stream(other) {
-    row += r;
-#pragma unroll
-    for (int k = 0; k < Shape::KEPT; ++k) kept[k][0] = other.kept[k][r];
   }
 
   // The W cells of row r of the thread at an offset; PLANE is counted from the clock.
@@ -245,7 +237,6 @@ template <class Plan> struct Stream : Plan::State {
   template <class N, int r>
   __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
     N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
-    if constexpr (!Same<typename N::Confined, List<>>::value) confined<N, r>(made[r], typename N::Confined{});
     if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
   }
 
@@ -276,8 +267,12 @@ template <class Plan> struct Stream : Plan::State {
       column_of(x, List<More...>{});
     }
   }
+  // Whether a cell is one of the tile, or as far beyond it as others need.
   template <class N> __device__ __forceinline__ bool counts(const Place& at) const {
-    return counts<typename N::NEED>(plane + N::LEAD, at.y, at.x) && at.x >= tile.lo[2] + N::NEED::lo(2);
+    typedef typename N::NEED Need;
+    const int z = plane + N::LEAD;
+    return z >= tile.lo[0] + Need::lo(0) && z < tile.hi[0] + Need::hi(0) && at.y >= tile.lo[1] + Need::lo(1) &&
+           at.y < tile.hi[1] + Need::hi(1) && at.x >= tile.lo[2] + Need::lo(2) && at.x < tile.hi[2] + Need::hi(2);
   }
   template <class N, class U> __device__ __forceinline__ bool corrects(const Place& at) const {
     return threadIdx.x / Plan::SHARE == U::NUMBER && U::BOX::has(plane + N::LEAD, at.y, at.x);
@@ -316,58 +311,6 @@ template <class Plan> struct Stream : Plan::State {
     return ((left + column + W > C::FROM && left + column < C::END) || ...);
   }
 
-  // Updates on parts of the grid: for most cells there are none. They are functions that are called, with a copy of the
-  // stream in memory: inlined, dozens of them would take the compiler minutes, and registers from the usual ones.
-  template <class N, int r, class... U>
-  __device__ __forceinline__ void confined(Cells (&made)[N::VALUES], List<U...>) const {
-    static_assert(!Shape::OWN || sizeof...(U) == 0, "threads keep other rows than the first");
-    const int z = plane + N::LEAD, y = top + row + r, x = left + column;
-    if (N::USUAL::all(z, y, x) || !counts<typename N::NEED>(z, y, x)) return;
-    const Stream here(*this, r);
-    Values<N::VALUES> mine;
-#pragma unroll
-    for (int k = 0; k < N::VALUES; ++k) mine.v[k] = made[k];
-    choose<N>(here, mine, z, y, x, List<U...>{});
-#pragma unroll
-    for (int k = 0; k < N::VALUES; ++k) made[k] = mine.v[k];
-  }
-  template <int COUNT> struct Values { Cells v[COUNT]; };
-  // Whether there is a cell of the tile, or as far beyond it as others need, among those of a row.
-  template <class Need> __device__ __forceinline__ bool counts(int z, int y, int x) const {
-    return z >= tile.lo[0] + Need::lo(0) && z < tile.hi[0] + Need::hi(0) && y >= tile.lo[1] + Need::lo(1) &&
-           y < tile.hi[1] + Need::hi(1) && x > tile.lo[2] + Need::lo(2) - W && x < tile.hi[2] + Need::hi(2);
-  }
-  template <class N, class... U>
-  static __device__ __noinline__ void choose(const Stream& stream, Values<N::VALUES>& made, int z, int y, int x, List<U...>) {
-    ((U::BOX::any(z, y, x) ? apply<N, U>(stream, made, z, y, x) : void()), ...);
-  }
-  template <class N, class U>
-  static __device__ __noinline__ void apply(const Stream& stream, Values<N::VALUES>& made, int z, int y, int x) {
-    Cells found[U::VALUES];
-    U::update(Around<Plan, N::LEAD, 0>{stream}, stream.a, stream.step, found);
-    stream.template leave<U>(made.v, found, z, y, x, typename U::Makes{});
-  }
-  template <class U, class... M>
-  __device__ __forceinline__ void leave(Cells* made, const Cells* found, int z, int y, int x, List<M...>) const {
-    (leave<U>(made, found, z, y, x, M{}), ...);
-  }
-  template <class U, int K, int PLACE>
-  __device__ __forceinline__ void leave(Cells* made, const Cells* found, int, int, int x, Value<K, PLACE>) const {
-#pragma unroll
-    for (int n = 0; n < W; ++n)
-      if (x + n >= U::BOX::lo(2) && x + n < U::BOX::hi(2)) made[PLACE].v[n] = found[K].v[n];
-  }
-  template <class U, int K, int FIELD>
-  __device__ __forceinline__ void leave(Cells*, const Cells* found, int z, int y, int x, Own<K, FIELD>) const {
-    if (z < tile.lo[0] || z >= tile.hi[0] || y < tile.lo[1] || y >= tile.hi[1]) return;
-    R* const to = block_of<FIELD, TARGET>(a) + memory<FIELD>(z, y, x);
-#pragma unroll
-    for (int n = 0; n < W; ++n)
-      if (x + n >= max(U::BOX::lo(2), tile.lo[2]) && x + n < min(U::BOX::hi(2), tile.hi[2])) to[n] = found[K].v[n];
-  }
-  template <int FIELD> __device__ __forceinline__ long long memory(int z, int y, int x) const {
-    return plane_at(a.fields[FIELD], z) + (y * static_cast<int>(a.fields[FIELD].pitch[1]) + x);
-  }
   // The values that cells outside an update's box keep, from row r on.
   template <class N, class M, int r>
   __device__ __forceinline__ void keep_columns(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
@@ -439,11 +382,6 @@ template <class Plan> struct Stream : Plan::State {
 // What an update is given: the values around the thread's cells in its row r.
 template <class Plan, int LEAD, int r> struct Around {
   const Stream<Plan>& stream;
-
-  template <int FIELD> __device__ __forceinline__ Cells operator()(Here<FIELD>) const {
-    const int z = stream.plane + LEAD, y = stream.top + stream.row + r, x = stream.left + stream.column;
-    return *reinterpret_cast<const Cells*>(block_of<FIELD, SOURCE>(stream.a) + stream.template memory<FIELD>(z, y, x));
-  }
 
   template <class F, int Z, int Y, int X> __device__ __forceinline__ Cells operator()(Read<F, Z, Y, X>) const {
     return stream.template read<F, LEAD + Z, Y, X, r>();

@@ -8,7 +8,6 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
-from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.codegen.cuda.stream3d.correctable import correctable
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rings import Rings
@@ -84,10 +83,8 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
     else:
         shapes = gpu.streams.many if len(rings.beside) >= gpu.many_reads else gpu.streams.few
     growth = rings.reads.growth.below[2] + rings.reads.growth.above[2] > 0
-    confined = any(confined_updates(problem, 1)[stage] for stage in stages)
     for shape in shapes:
-        # Confined updates read planes that threads would keep to themselves; values of 8 bytes take too many registers.
-        if shape.around and (confined or problem.itemsize > 4):
+        if shape.around and problem.itemsize > 4:  # values of 8 bytes take too many registers
             continue
         columns = shape.columns * 4 // problem.itemsize
         yield replace(shape, columns=columns + 16 // problem.itemsize if growth else columns)

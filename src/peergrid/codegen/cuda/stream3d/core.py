@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import chain
 
 from peergrid.codegen.cuda.blocked.interior import FAR, core_of, obstacles
-from peergrid.codegen.cuda.stream3d.confined import confined_updates
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint
@@ -14,16 +13,12 @@ from peergrid.stencil.remember import remembered
 
 
 @remembered()
-def core(problem: Problem, steps: int, confined: bool = True) -> tuple[Box, tuple[Box, ...]]:
-    """The cells of the grid without layers that other updates reach within some steps; and boxes in it that no tile may
-    touch.
-
-    confined: kernels make the confined updates and the corrections that they can.
+def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
+    """The cells of the grid without layers that other updates than a kernel's own reach within some steps; and boxes in
+    it that no tile may touch.
     """
     box = problem.grid.box
-    others = (*confined_updates(problem, steps), *corrections(problem, steps)) if confined else ()
-    made = tuple(chain.from_iterable(others))
-    excluded = list(obstacles(problem, steps, made))
+    excluded = list(obstacles(problem, steps, tuple(chain.from_iterable(corrections(problem, steps)))))
     inside, _ = core_of(problem.grid.box, excluded)
     for axis in range(3):
         lo, hi = inside.lo[axis], inside.hi[axis]

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.stream3d.bounds import bounds
-from peergrid.codegen.cuda.stream3d.confined import own_fields
 from peergrid.codegen.cuda.stream3d.correctable import corrected
+from peergrid.codegen.cuda.stream3d.layer_fields import of_layer
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, ring_name
 from peergrid.stencil.expr import Read
@@ -83,13 +83,14 @@ class CorrectionText:
 
     def _made(self, update: Update) -> Iterator[str]:
         """The places of the values of a correction: those of the node, or in fields of the layer alone."""
-        own, fields = own_fields(self._rings.problem, update), self.updates.arguments.fields
+        fields = self.updates.arguments.fields
         made = {
             write.new.field: f"{text}, {ring_name(write.new) if write.new in self._rings.rings else 'void'}"
             for write, text in zip(self.node.writes, self.updates.made(self.node), strict=True)
         }
         for n, target in enumerate(update.targets):
-            yield f"Own<{n}, {fields.index(target)}>" if target in own else f"InPlace<{n}, {made[target]}>"
+            own = of_layer(self._rings.problem, target)
+            yield f"Own<{n}, {fields.index(target)}>" if own else f"InPlace<{n}, {made[target]}>"
 
     def _field_number(self, update: Update) -> int:
         """The number of the field that a correction changes among those that the node's corrections change."""

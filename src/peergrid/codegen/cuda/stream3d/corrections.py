@@ -9,8 +9,9 @@ from __future__ import annotations
 from peergrid.codegen.cuda.blocked.interior import core_of
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import Group, groups
-from peergrid.codegen.cuda.stream3d.confined import alone, own, readable, whole_box
+from peergrid.codegen.cuda.stream3d.layer_fields import alone, of_layer
 from peergrid.stencil import Problem
+from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
 
@@ -40,10 +41,10 @@ def _corrects(problem: Problem, group: Group, base: int, number: int, update: Up
         return False
     assigned = usual_updates(problem)[base]
     changed = [name for name in update.targets if name in assigned]
-    if len(changed) != 1 or not whole_box(problem, 1, base, changed[0]).covers(update.box):
+    if len(changed) != 1 or not assigned[changed[0]][0].box.covers(update.box):
         return False  # threads correct one field each, and read no other that is being corrected
     others = (name for name in update.targets if name not in changed)
-    made = all(own(problem, name) and alone(problem, name, number) for name in others)
+    made = all(of_layer(problem, name) and alone(problem, name, number) for name in others)
     return made and _finds_all(problem, group, base, number, update)
 
 
@@ -56,15 +57,33 @@ def _narrow(problem: Problem, update: Update) -> bool:
 def _finds_all(problem: Problem, group: Group, base: int, number: int, update: Update) -> bool:
     """True if what an update reads is what it changes, in the rings of the usual updates, in a profile, or its own."""
     assigned = usual_updates(problem)[base]
-    seen = {read for _, assignment in assigned.values() for read in assignment.reads}
     written = {name for stage in group.stages for name in problem.stages[stage].targets}
+    changed = {*update.targets} & {*assigned}
+    usual = [read for _, assignment in assigned.values() for read in assignment.reads]
     for read in update.reads:
-        is_own = own(problem, read.field)
-        if read.field in written and not is_own and read.field not in {*update.targets} & {*assigned}:
-            return False
-        if (read.field not in written or is_own) and not readable(problem, number, read, seen, {}):
+        if not problem.fields[read.field].full:
+            continue
+        if of_layer(problem, read.field):
+            found = _finds_own(problem, number, read)
+        elif read.field in written:
+            found = read.field in changed
+        else:
+            found = _in_ring(read, usual)
+        if not found:
             return False
     return True
+
+
+def _finds_own(problem: Problem, number: int, read: Read) -> bool:
+    """True if a read of a field of the layer alone is of the cell itself, which no other stage changes."""
+    state = read.field in problem.state
+    return not any(read.offset) and (not state or alone(problem, read.field, number))
+
+
+def _in_ring(read: Read, usual: list[Read]) -> bool:
+    """True if the plane of a read is among those that the usual updates read."""
+    planes = [other.offset[0] for other in usual if other.field == read.field]
+    return bool(planes) and min(planes) <= read.offset[0] <= max(planes)
 
 
 def _both_change(one: Update, other: Update) -> bool:

@@ -27,7 +27,6 @@ PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 """The argument of a kernel whose blocks advance together, see `Pace` in the skeleton."""
 WRAPS = np.dtype([("cells", "<i4", 3)])
 """The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
-CONFINED_COST = 4.0  # of a cell with a confined update, in cells without
 
 
 @dataclass(frozen=True)
@@ -101,17 +100,15 @@ class StreamKernel:
     def pays(self, box: Box, gpu: GpuModel) -> bool:
         """True if a launch for each pipeline takes less time on a box of usual cells than kernels of one step.
 
-        Tiles that hang over the box, and blocks that end before others, leave multiprocessors idle. Confined updates
-        are functions that are called.
+        Tiles that hang over the box, and blocks that end before others, leave multiprocessors idle.
         """
         if box.empty or box.shape[0] < LEAST_PLANES:
             return False
         busy = sum(_busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
         filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
-        confined = CONFINED_COST * (box.size - (core(self.problem, self.steps, confined=False)[0] & box).size)
         nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
         reads = len(self.pipelines[0].beside) if nodes == 1 else gpu.many_reads
-        return busy + filling + confined < box.size / gpu.one_step_rate(reads)
+        return busy + filling < box.size / gpu.one_step_rate(reads)
 
     def independent(self, boxes: Sequence[Box]) -> bool:
         """True if launches may advance the boxes at the same time.

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels
-from peergrid.codegen.cuda.stream3d.confined import confined_updates, whole_box
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, usual_updates
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
@@ -86,11 +85,8 @@ class Reads:
 
     def box(self, node: Node, write: Write) -> Box:
         """The cells to which an update applies, without bounds along periodic axes."""
-        return unbounded(self.problem, whole_box(self.problem, self.steps, node.stage, write.new.field))
-
-    def confined(self, node: Node) -> tuple[Update, ...]:
-        """The updates that a node makes on a part of the grid in place of the usual ones."""
-        return confined_updates(self.problem, self.steps)[node.stage]
+        update, _ = usual_updates(self.problem)[node.stage][write.new.field]
+        return unbounded(self.problem, update.box)
 
     def corrections(self, node: Node) -> tuple[Update, ...]:
         """The updates that a node makes on a part of the grid after the usual ones."""
@@ -124,13 +120,12 @@ class Reads:
                     version = node.before[read.field]
                     yield Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2])
         written = {write.new.field for write in node.writes}
-        others = [read for update in self.confined(node) for read in sorted(update.reads, key=str)]
         for update in self.corrections(node):
-            others += [read for read in sorted(update.reads, key=str) if read.field not in written]
-        for read in others:
-            if self.problem.fields[read.field].full and read.field in node.before:
-                where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
-                yield Use(node.before[read.field], *where)
+            for read in sorted(update.reads, key=str):
+                full = self.problem.fields[read.field].full
+                if full and read.field in node.before and read.field not in written:
+                    where = self.lead(node) + read.offset[0], read.offset[1], read.offset[2]
+                    yield Use(node.before[read.field], *where)
 
 
 @remembered()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Node
 from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
@@ -16,16 +16,12 @@ from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.stream3d.bounds import around, bounds, known
-from peergrid.codegen.cuda.stream3d.confined import own_fields, usual_box
 from peergrid.codegen.cuda.stream3d.correction_text import CorrectionText, narrow, share
 from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
 from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, ring_name
-from peergrid.grid import Box
 from peergrid.stencil import footprint
-from peergrid.stencil.problem import Update
 
 ENTRY = "stream3d"
-FARTHEST = Box((-FAR,) * 3, (FAR,) * 3)
 POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
 
 SHAPE = """\
@@ -44,22 +40,9 @@ struct {name} {{
   static constexpr int LEAD = {lead}, VALUES = {values}, OWN = {own};
   static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
   typedef {need} NEED;
-  typedef {usual} USUAL;
   typedef List<{made}> Makes;
-  typedef List<{confined}> Confined;
   typedef List<{corrections}> Corrections;
   typedef List<{gives}> Gives;
-"""
-    + UPDATE
-)
-
-CONFINED = (
-    """\
-// {title}
-struct {name} {{
-  static constexpr int VALUES = {values};
-  typedef {box} BOX;
-  typedef List<{made}> Makes;
 """
     + UPDATE
 )
@@ -171,10 +154,6 @@ class Text:
 
     def _node(self, number: int, node: Node) -> Iterator[str]:
         growth = self.rings.reads.needs[node.step, node.stage]
-        confined = list[str]()
-        for place, update in enumerate(self.rings.reads.confined(node)):
-            confined.append(f"Confined_{number}_{place}")
-            yield self._confined(confined[-1], node, update)
         corrections = CorrectionText(self._updates, number, node)
         yield from corrections.structs
         yield NODE.format(
@@ -186,30 +165,11 @@ class Text:
             barrier=flag(self.rings.waits(node)),
             guarded=flag(self._guarded(node)),
             need=bounds(around(growth)),
-            usual=bounds(usual_box(self.rings.problem, node.stage) if confined else FARTHEST),
             made=", ".join(self._updates.made(node)),
-            confined=", ".join(confined),
             corrections=", ".join(corrections.names),
             gives=", ".join(corrections.gives),
             own=corrections.own,
             statements=self._updates.statements(node, [write.assignment for write in node.writes]),
-        )
-
-    def _confined(self, name: str, node: Node, update: Update) -> str:
-        """An update on a part of the grid, its values those of the node and, in memory, of fields of its own."""
-        places = {write.new.field: place for place, write in enumerate(node.writes)}
-        own = own_fields(self.rings.problem, update)
-        made = (
-            f"Own<{n}, {self._arguments.fields.index(target)}>" if target in own else f"Value<{n}, {places[target]}>"
-            for n, target in enumerate(update.targets)
-        )
-        return CONFINED.format(
-            title=f"{update.name}, on {update.box.lo} to {update.box.hi}",
-            name=name,
-            values=len(update.targets),
-            box=bounds(update.box),
-            made=", ".join(made),
-            statements=self._updates.statements(node, update.assignments),
         )
 
     def _guarded(self, node: Node) -> bool:
