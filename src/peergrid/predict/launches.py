@@ -334,13 +334,12 @@ def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     kernel, site = made.kernel, replace(site, made=made.setting.problem)
     parts = kernel.parts_of(boxes, site.gpu, site.recorded)
     streamed = [work for box in parts.interior for work in _streamed(kernel, site, box)]
-    if parts.beside:
-        for place, work in enumerate(single_steps(site, parts.beside)):
+    for plan, cells in made.beside(parts):
+        for place, work in enumerate(single_steps(replace(site, made=plan.setting.problem), cells)):
             yield replace(work, beside=bool(streamed), behind=bool(place and streamed)) if streamed else work
     yield from streamed
-    if parts.after:
-        for plan in made.behind:
-            yield from single_steps(replace(site, made=plan.setting.problem), parts.after)
+    for plan, cells in made.behind(parts):
+        yield from single_steps(replace(site, made=plan.setting.problem), cells)
 
 
 def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:

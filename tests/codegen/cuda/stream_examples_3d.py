@@ -20,6 +20,12 @@ def heat(u: Any, k: float) -> None:
 
 
 @stencil
+def graded(u: Any, p: Any, q: Any, r: Any) -> None:
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next[0, 0, 0] = u[0, 0, 0] + (p[0, 0, 0] * q[0, 0, 0]) * (r[0, 0, 0] * (around - 6 * u[0, 0, 0]))
+
+
+@stencil
 def skewed(u: Any, v: Any, w: Any) -> None:
     u.next[0, 0, 0] = where(u[0, 0, 0] > v[1, 1, -1], maximum(v[0, 1, 1], u[-1, 0, 0]), w[0, -1, 0] * v[-1, 0, 1])
     v.next[0, 0, 0] = u[0, 0, -1] + 0.5 * v[0, -1, 0]
@@ -61,6 +67,13 @@ def add(u: Any, s: Any) -> None:
 
 def diffusion(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32") -> Problem:
     return Problem.of(heat(random(Grid(shape, boundary, dtype), "u", 1), 0.1))
+
+
+def profiles(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32") -> Problem:
+    """Diffusion with a profile along each axis."""
+    grid = Grid(shape, boundary, dtype)
+    curves = [grid.profile(name, axis, np.linspace(0.4, 0.6, shape[axis])) for axis, name in enumerate("pqr")]
+    return Problem.of(graded(random(grid, "u", 1), *curves))
 
 
 def two_fields(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32") -> Problem:

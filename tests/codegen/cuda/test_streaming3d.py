@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_problems import absorbing
 from stream_examples import random
-from stream_examples_3d import diffusion, heat, radar, two_fields, wide_reads, yee
+from stream_examples_3d import diffusion, heat, profiles, radar, two_fields, wide_reads, yee
 from table_problems import media
 
 from peergrid.bench.problems import noisy
@@ -111,7 +112,7 @@ def check(problem: Problem, shape: StreamShape, steps: int = 1, **more: Any) -> 
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
-@pytest.mark.parametrize("make", [diffusion, two_fields, yee, waves, media])
+@pytest.mark.parametrize("make", [diffusion, profiles, two_fields, yee, waves, media])
 def test_boundaries(make: Make, boundary: Any) -> None:
     check(make((40, 38, 70), boundary), FEW)
 
@@ -162,7 +163,7 @@ def test_far_and_lopsided_reads(boundary: str) -> None:
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "periodic"])
-@pytest.mark.parametrize(("make", "steps"), [(diffusion, 3), (two_fields, 2), (yee, 2), (media, 2)])
+@pytest.mark.parametrize(("make", "steps"), [(diffusion, 3), (profiles, 3), (two_fields, 2), (yee, 2), (media, 2)])
 def test_several_steps(make: Make, steps: int, boundary: str) -> None:
     check(make((20, 23, 75), boundary), StreamShape(64, 16, 2, ahead=2), steps)
 
@@ -191,6 +192,16 @@ def test_several_steps(make: Make, steps: int, boundary: str) -> None:
 def test_planes_of_own_cells_in_registers(make: Make, steps: int, shape: StreamShape, boundary: str) -> None:
     """Also where a warp ends within a row, and where the last warp has more threads than the tile cells."""
     check(make((40, 38, 75), boundary), shape, steps)
+
+
+def test_threads_keep_profiles_along_rows_and_columns() -> None:
+    """As far as there are registers: of the numbers along axis 0 each plane has another."""
+    problem = profiles((40, 38, 70))
+    (program,) = in_one(problem, 1, FEW).programs
+    read = re.findall(r"(Along|Profile)<\d+, (\d), 0>\{\}", program.source)
+    assert read == [("Along", "0"), ("Profile", "1"), ("Profile", "2")]
+    (program,) = in_one(problem, 1, replace(FEW, rows=32, rows_each=16)).programs
+    assert re.findall(r"Profile<\d+, (\d), 0>\{\}", program.source) == ["1"]
 
 
 @stencil

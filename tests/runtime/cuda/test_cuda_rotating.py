@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -21,8 +22,10 @@ from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.models.wave import Medium, Propagator, Scheme
 from peergrid.runtime.cuda.executor import CudaExecutor
+from peergrid.runtime.cuda.lowering.kernels import Kernels
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.memory.fields import Plan
-from peergrid.schedule import build, layout
+from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 from peergrid.stencil.cost import minimal_bytes
@@ -108,6 +111,29 @@ def test_nothing_is_copied_or_allocated_for_the_step_before() -> None:
     assert not two.rotating, "several steps compute cells more than once"
     assert minimal_bytes(written()) == 16 * prod(SHAPE)
     assert two.bytes(0) - one.bytes(0) >= 2 * one.blocks[0]["u.prev"].bytes
+
+
+def test_receivers_are_served_beside_the_stream_and_sources_alone_behind_it() -> None:
+    """Where receivers are of fields that early stages write; those of the wave itself are served behind it."""
+    for problem, early in ((shot(), True), (written(), False)):
+        plan, options = layout(problem, Partition(problem.grid, (1, 1, 1)), Options(depth=1)), Options("serial")
+        kernels = Kernels(plan, None, STREAMS, (132,), lambda one, other: True)
+        (made,) = kernels.plans(one_iteration(plan, options)).values()
+        assert isinstance(made, StreamingPlan)
+        (device, boxes), *_ = made.works
+        parts = made.kernel.parts_of(boxes, STREAMS, made.setting.recorded[device])
+        beside = [plan.setting.problem for plan, cells in made.beside(parts) if cells == parts.after]
+        assert [bool(one.receivers) for one in beside] == [True] * early
+        ((behind, cells),) = made.behind(parts)
+        assert bool(behind.setting.problem.receivers) is not early
+        anew = [update.box for stage in problem.stages[-2:] for update in stage.updates]
+        anew += [] if early else [Box.cell(receiver.cell) for receiver in problem.receivers]
+        wanted = {cell for box in anew for cell in _cells(box)}
+        assert sorted(cell for box in cells for cell in _cells(box)) == sorted(wanted), "each once, and no others"
+
+
+def _cells(box: Box) -> list[Index]:
+    return list(product(*map(range, box.lo, box.hi)))
 
 
 def test_a_run_goes_on_from_what_was_gathered() -> None:

@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.onestep.regions import Region, Variant
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
 
-LANES = (4, 8, 32)
+LANES = (1, 2, 4, 8, 32)
 """Threads of a block along a row: as few as span its columns."""
 
 KERNEL = """\
@@ -92,8 +92,7 @@ def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int,
         WideKernel(arguments, group, variant, gpu, most_rows=1).function(f"row_{number}")
         for number, variant in variants.items()
     )
-    few, more, most = LANES
-    chosen = f"columns <= {few} ? {few} : columns <= {more} ? {more} : {most}"
+    chosen = "".join(f"columns <= {few} ? {few} : " for few in LANES[:-1]) + str(LANES[-1])
     cases = "\n".join(CASE.format(number=number) for number in variants)
     return "\n".join((*functions, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
 

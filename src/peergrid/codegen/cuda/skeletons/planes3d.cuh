@@ -246,6 +246,24 @@ template <int N_, class RING_, int FIELD_, int VERSION_, class HOME_, class REAC
 // What an update reads: a ring's value at an offset; a coefficient that varies along one axis.
 template <class Ring, int Z, int Y, int X> struct Read {};
 template <int FIELD, int AXIS, int OFFSET> struct Along {};
+// What a thread keeps of a coefficient that varies along rows or columns: the same in all planes.
+template <int FIELD, int AXIS, int OFFSET> struct Profile;
+template <int FIELD, int OFFSET> struct Profile<FIELD, 1, OFFSET> {
+  R value[Shape::ROWS_EACH];
+
+  __device__ __forceinline__ void load(const Arguments& a, int y, int) {
+#pragma unroll
+    for (int r = 0; r < Shape::ROWS_EACH; ++r) value[r] = __ldg(a.fields[FIELD].slot[0] + y + r + OFFSET);
+  }
+};
+template <int FIELD, int OFFSET> struct Profile<FIELD, 2, OFFSET> {
+  Cells value;
+
+  __device__ __forceinline__ void load(const Arguments& a, int, int x) {
+#pragma unroll
+    for (int n = 0; n < W; ++n) value.v[n] = __ldg(a.fields[FIELD].slot[0] + x + n + OFFSET);
+  }
+};
 // The same of a correction: a field in memory; the K-th of the values that it asked for before.
 template <int FIELD> struct Here {};
 template <int K> struct Mine {};

@@ -14,7 +14,7 @@
 // With it comes `planes3d.cuh`. Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- a thread of a block
-template <class Plan, int LEAD, int r> struct Around;
+template <class Plan, class N, int r> struct Around;
 template <class Plan, class N, class U> struct LayerCell;
 
 template <class Plan> struct Stream : Plan::State {
@@ -131,11 +131,19 @@ template <class Plan> struct Stream : Plan::State {
     const int first = lowest<F>(1, F::NEED::lo(1)), last = highest<F>(1, F::NEED::hi(1)) - 1;
     this->Copies<F>::place(left - F::LEFT, top - F::ABOVE, first, last, static_cast<int>(a.fields[F::FIELD].pitch[1]), wraps);
   }
+  // The plane, or one that counts for a node: profiles have no values for others.
+  template <class N> __device__ __forceinline__ int counted(int z) const {
+    return min(max(z, tile.lo[0] + N::NEED::lo(0)), tile.hi[0] + N::NEED::hi(0) - 1);
+  }
   // Slots are counted from `nothing`, a 0 that the compiler cannot know: where it keeps them in uniform registers, NVRTC
   // 13.0 encodes copies with a hint to the L2 cache wrongly (`LDGSTS [R+UR0], desc[UR1]`, an illegal instruction).
   __device__ __forceinline__ int nothing() const { return tile.variant; }
 
   template <class... P> __device__ __forceinline__ void start(List<P...>) { (this->P::start(nothing()), ...); }
+
+  template <class... P> __device__ __forceinline__ void load_profiles(List<P...>) {
+    (this->P::load(a, top + row, left + column), ...);
+  }
 
   template <class... F> __device__ __forceinline__ void begin(List<F...>) {
     (place<F>(), ...);
@@ -210,9 +218,6 @@ template <class Plan> struct Stream : Plan::State {
   // One node of the pipeline: its plane at this clock.
   template <class N> __device__ __forceinline__ void make() {
     if constexpr (N::BARRIER) __syncthreads();  // what other threads made at this clock is read
-    const int z = plane + N::LEAD;
-    if constexpr (N::GUARDED)
-      if (z < tile.lo[0] + N::NEED::lo(0) || z >= tile.hi[0] + N::NEED::hi(0)) return;
     if constexpr (Same<typename N::Corrections, List<>>::value) {
       make_usual<N>();
     } else {
@@ -236,7 +241,7 @@ template <class Plan> struct Stream : Plan::State {
   }
   template <class N, int r>
   __device__ __forceinline__ void update(Cells (&made)[Shape::ROWS_EACH][N::VALUES]) const {
-    N::update(Around<Plan, N::LEAD, r>{*this}, a, step, made[r]);
+    N::update(Around<Plan, N, r>{*this}, a, step, made[r]);
     if constexpr (r + 1 < Shape::ROWS_EACH) update<N, r + 1>(made);
   }
 
@@ -380,14 +385,15 @@ template <class Plan> struct Stream : Plan::State {
 };
 
 // What an update is given: the values around the thread's cells in its row r.
-template <class Plan, int LEAD, int r> struct Around {
+template <class Plan, class N, int r> struct Around {
+  static constexpr int LEAD = N::LEAD;
   const Stream<Plan>& stream;
 
   template <class F, int Z, int Y, int X> __device__ __forceinline__ Cells operator()(Read<F, Z, Y, X>) const {
     return stream.template read<F, LEAD + Z, Y, X, r>();
   }
   template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, 0, OFFSET>) const {
-    return __ldg(stream.a.fields[FIELD].slot[0] + stream.plane + LEAD + OFFSET);
+    return __ldg(stream.a.fields[FIELD].slot[0] + stream.template counted<N>(stream.plane + LEAD) + OFFSET);
   }
   template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Along<FIELD, 1, OFFSET>) const {
     return __ldg(stream.a.fields[FIELD].slot[0] + stream.top + stream.row + r + OFFSET);
@@ -398,6 +404,12 @@ template <class Plan, int LEAD, int r> struct Around {
     for (int n = 0; n < W; ++n)
       found.v[n] = __ldg(stream.a.fields[FIELD].slot[0] + stream.left + stream.column + n + OFFSET);
     return found;
+  }
+  template <int FIELD, int OFFSET> __device__ __forceinline__ R operator()(Profile<FIELD, 1, OFFSET>) const {
+    return stream.Profile<FIELD, 1, OFFSET>::value[r];
+  }
+  template <int FIELD, int OFFSET> __device__ __forceinline__ Cells operator()(Profile<FIELD, 2, OFFSET>) const {
+    return stream.Profile<FIELD, 2, OFFSET>::value;
   }
 };
 
@@ -426,13 +438,14 @@ template <class Plan>
 __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, Pacer& pacer, const Wraps& wraps, R* shared) {
   Stream<Plan> stream(a, wraps, tile, shared);
   stream.start(typename Plan::Counts{});
+  stream.load_profiles(typename Plan::Profiles{});
   stream.begin(typename Plan::Fields{});
   if constexpr (Shape::SPLIT) {
     pg_await<(Shape::AHEAD > 2 ? Shape::AHEAD - 2 : 0)>();
     __syncthreads();
   }
 #pragma unroll 1
-  while (stream.plane < tile.hi[0]) stream_planes<0>(stream, pacer);
+  while (stream.plane < stream.tile.hi[0]) stream_planes<0>(stream, pacer);
   pg_await<0>();
 }
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.grid import Box
+from peergrid.grid.box import subtract
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.expr import Read
 from peergrid.stencil.lagged import rotating_fields
@@ -27,12 +29,30 @@ class Rotation:
 
     fields: those, with the fields that they follow; step: all but their copies; early, late: the stages before and
     behind the usual updates, the latter on what these left in the slot that is written, where the rotating fields are.
+
+    The early stages read what the usual updates do not write, so both may run at the same time. Receivers are served by
+    the early problem if all of them are in fields that it writes, else by the late one.
     """
 
     fields: Mapping[str, str]
     step: Problem
     early: Problem | None
     late: Problem
+
+    def late_parts(self, boxes: Sequence[Box]) -> tuple[Box, ...]:
+        """The cells of disjoint boxes that late stages change, and those of receivers that are served late, as disjoint
+        boxes.
+        """
+        grid, (_, *stages) = self.late.grid, self.late.stages
+        changed = [update.box for stage in stages for update in stage.updates]
+        changed += [Box.cell(receiver.cell) for receiver in self.late.receivers]
+        found = list[Box]()
+        for part in (image for box in boxes for one in changed for image in grid.images(one, box)):
+            fresh: tuple[Box, ...] = (part,)
+            for known in found:
+                fresh = subtract(fresh, known)
+            found += fresh
+        return tuple(found)
 
 
 def rotation_of(problem: Problem, blocks: tuple[int, ...]) -> Rotation | None:
@@ -57,14 +77,16 @@ def rotation(problem: Problem) -> Rotation | None:
     (update,) = main.updates
     kept = tuple(one for one in update.assignments if one.target not in fields)
     stages = tuple(Stage((replace(update, assignments=kept),)) if one is main else one for one in problem.stages)
+    early_fields = {name for stage in early for name in stage.targets}
+    heard_early = all(receiver.field in early_fields for receiver in problem.receivers)
     here = (0,) * problem.grid.ndim
     made = tuple(Assignment(followed, Read(name, here)) for name, followed in fields.items())
     results = Stage((Update("results", update.box, made, ()),))
     return Rotation(
         fields,
         replace(problem, stages=stages),
-        replace(problem, stages=tuple(early), receivers=()) if early else None,
-        replace(problem, stages=(results, *late)),
+        replace(problem, stages=tuple(early), receivers=problem.receivers if heard_early else ()) if early else None,
+        replace(problem, stages=(results, *late), receivers=() if heard_early else problem.receivers),
     )
 
 

@@ -38,7 +38,7 @@ NODE = (
 // {title}
 struct {name} {{
   static constexpr int LEAD = {lead}, VALUES = {values}, OWN = {own};
-  static constexpr bool BARRIER = {barrier}, GUARDED = {guarded};
+  static constexpr bool BARRIER = {barrier};
   typedef {need} NEED;
   typedef List<{made}> Makes;
   typedef List<{corrections}> Corrections;
@@ -54,6 +54,7 @@ struct Plan {{
   typedef List<{rings}> Rings;
   typedef List<{nodes}> Nodes;
   typedef List<{counts}> Counts;
+  typedef List<{profiles}> Profiles;
   typedef List<{narrow}> Narrow;
   static constexpr int SHARE = {share};
   struct State : {state} {{}};
@@ -163,19 +164,15 @@ class Text:
             lead=self.rings.reads.lead(node),
             values=len(node.writes),
             barrier=flag(self.rings.waits(node)),
-            guarded=flag(self._guarded(node)),
             need=bounds(around(growth)),
             made=", ".join(self._updates.made(node)),
             corrections=", ".join(corrections.names),
             gives=", ".join(corrections.gives),
             own=corrections.own,
-            statements=self._updates.statements(node, [write.assignment for write in node.writes]),
+            statements=self._updates.statements(
+                node, [write.assignment for write in node.writes], self._updates.profiles
+            ),
         )
-
-    def _guarded(self, node: Node) -> bool:
-        """True if a node may make no other planes than it has to: only these are in its profiles."""
-        reads = (read for write in node.writes for read in write.assignment.reads)
-        return any(self.rings.problem.fields[read.field].axes == (0,) for read in reads)
 
     def _kinds(self) -> Iterator[Ring]:
         """A ring of each number of planes and values of a plane."""
@@ -190,6 +187,7 @@ class Text:
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
         kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self._given else 1]
+        profiles = list(self._updates.profiles.values())
         counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
@@ -197,12 +195,14 @@ class Text:
             rings=", ".join(map(ring_name, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
             counts=", ".join(counts),
+            profiles=", ".join(profiles),
             narrow=", ".join(f"Columns<{lo}, {hi}>" for lo, hi in narrow(rings)),
             share=share(rings, self._threads),
             state=", ".join(
                 (
                     *counts,
                     *(f"Copies<{ring_name(r.version)}>" for r in rings.loaded()),
+                    *profiles,
                 )
             ),
             row=row if periodic[1] else f"max({row}, 0)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
@@ -16,6 +17,7 @@ from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment
 
+MOST_OF_PROFILES = 16  # registers of a thread for profiles that it keeps
 NONE: Mapping[Read, str] = MappingProxyType({})
 
 UPDATE = """\
@@ -44,6 +46,29 @@ class Updates:
 
     rings: Rings
     arguments: Arguments
+
+    @cached_property
+    def profiles(self) -> Mapping[Read, str]:
+        """The reads of profiles along rows or columns by usual updates that threads keep, as types `Profile`: those for
+        which there are registers, each for a value of a row, or of all columns, of a thread.
+        """
+        found: dict[Read, str] = {}
+        registers = 0
+        for read in self._profile_reads():
+            described = self.rings.problem.fields[read.field]
+            axis, size = described.axes[0], self.rings.problem.itemsize // 4
+            registers += size * (self.rings.shape.rows_each if axis == 1 else self.rings.width)
+            if registers > MOST_OF_PROFILES:
+                break
+            found[read] = f"Profile<{self.arguments.fields.index(read.field)}, {axis}, {read.offset[axis]}>"
+        return found
+
+    def _profile_reads(self) -> Iterator[Read]:
+        """Those reads, in order."""
+        fields = self.rings.problem.fields
+        writes = (write for node in self.rings.levels.nodes for write in node.writes)
+        reads = (read for write in writes for read in sorted(write.assignment.reads, key=str))
+        yield from dict.fromkeys(read for read in reads if fields[read.field].axes in ((1,), (2,)))
 
     def made(self, node: Node) -> Iterator[str]:
         """The places of all values that a node makes: the types `Made`."""

@@ -18,6 +18,7 @@ from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.stencil import Problem
 
 
 @dataclass(frozen=True)
@@ -31,26 +32,36 @@ class StreamingPlan(KernelPlan):
     streams: ClassVar[bool] = True
 
     def needed(self) -> Needed:
-        others = (plan.needed() for plan in dict.fromkeys((self._others, *self.behind)))
-        return together((Needed.of(self.kernel.programs), *others))
+        return together((Needed.of(self.kernel.programs), *(plan.needed() for plan in self._single)))
 
     def served(self) -> Served:
         for device, boxes in self.works:
             for box in self._parts(device, boxes).interior:
                 yield from ((program.entry, f"cells {box.lo} to {box.hi}") for program in self.kernel.programs)
-        for plan in dict.fromkeys((self._others, *self.behind)):
+        for plan in self._single:
             yield from plan.served()
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         parts = self._parts(device, boxes)
         streams = [launch for box in parts.interior for launch in self._streams(execution, device, box)]
-        if parts.beside:
-            others = self._others.launches(execution, device, parts.beside)
+        for plan, cells in self.beside(parts):
+            others = plan.launches(execution, device, cells)
             yield from chained(others) if streams else others
         yield from streams
-        if parts.after:
-            for plan in self.behind:
-                yield from plan.launches(execution, device, parts.after)
+        for plan, cells in self.behind(parts):
+            yield from plan.launches(execution, device, cells)
+
+    def beside(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
+        """The plans, each with its cells, whose launches run at the same time as the stream."""
+        if parts.beside:
+            yield self._others, parts.beside
+        if self._early is not None and parts.after:
+            yield self._early, parts.after
+
+    def behind(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
+        """The plan, with its cells, whose launches go on from what the stream has made."""
+        if cells := self._changed_behind(parts.after):
+            yield self._behind, cells
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
         grid = self.kernel.problem.grid
@@ -71,16 +82,38 @@ class StreamingPlan(KernelPlan):
         return OneStepPlan(self.setting, tuple((device, cells) for device, cells in left if cells))
 
     @cached_property
-    def behind(self) -> tuple[OneStepPlan, ...]:
-        """The kernels of the cells behind the stream, one after another."""
-        setting, found = self.setting, self.setting.rotation
-        if found is None:
-            return (self._others,)
-        parts = ((device, self._parts(device, boxes).after) for device, boxes in self.works)
-        works = tuple((device, cells) for device, cells in parts if cells)
-        none = replace(setting, recorded=((),) * len(setting.recorded))
-        early = () if found.early is None else (OneStepPlan(replace(none, problem=found.early), works),)
-        return (*early, OneStepPlan(replace(setting, problem=found.late), works))
+    def _early(self) -> OneStepPlan | None:
+        """The kernels of stages before those of the stream, if fields rotate: at the same time."""
+        found = self.setting.rotation
+        if found is None or found.early is None:
+            return None
+        return OneStepPlan(self._heard(found.early), self._after(lambda cells: cells))
+
+    @cached_property
+    def _behind(self) -> OneStepPlan:
+        """The kernels of the cells behind the stream."""
+        found = self.setting.rotation
+        return self._others if found is None else OneStepPlan(self._heard(found.late), self._after(found.late_parts))
+
+    @property
+    def _single(self) -> Iterator[OneStepPlan]:
+        """All kernels of one step, once."""
+        plans = (self._others, self._early, self._behind)
+        return (plan for plan in dict.fromkeys(plans) if plan is not None)
+
+    def _heard(self, problem: Problem) -> Setting:
+        """The setting of a part of the rotation's stages: it serves all receivers or none."""
+        recorded = self.setting.recorded if problem.receivers else ((),) * len(self.setting.recorded)
+        return replace(self.setting, problem=problem, recorded=recorded)
+
+    def _after(self, part: Callable[[Boxes], Boxes]) -> Works:
+        """A part of the cells that are made anew, of each of the works that has some."""
+        parts = ((device, part(self._parts(device, boxes).after)) for device, boxes in self.works)
+        return tuple((device, cells) for device, cells in parts if cells)
+
+    def _changed_behind(self, after: Boxes) -> Boxes:
+        """The cells that kernels behind the stream make, of those that are made anew."""
+        return after if self.setting.rotation is None else self.setting.rotation.late_parts(after)
 
     def _parts(self, device: int, boxes: Boxes) -> Parts:
         return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
