@@ -332,6 +332,9 @@ def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[
 
 def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     kernel, site = made.kernel, replace(site, made=made.setting.problem)
+    if kernel.steps > 1:
+        yield from _tiles3d(PassKernel3D(kernel.problem, kernel.steps, *kernel.shapes), site, boxes)
+        return
     parts = kernel.parts_of(boxes, site.gpu, site.recorded)
     streamed = [work for box in parts.interior for work in _streamed(kernel, site, box)]
     for plan, cells in made.beside(parts):

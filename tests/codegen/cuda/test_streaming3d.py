@@ -79,7 +79,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
                 for beyond in (slice(0, first), slice(first + cells, None)):
                     before.array[(slice(None),) * axis + (beyond,)] = np.nan
     (plain,) = kernel.parts(one.box, SMALL).interior
-    given = one.arguments(0, 3, scratch_fields(problem) if kernel.steps == 1 else ())
+    given = one.arguments(0, 3, scratch_fields(problem))
     wraps = np.array([(kernel.wraps(one.box),)], WRAPS)
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
         blocks = min(slots, launch.blocks) if shape.lead else launch.blocks
@@ -88,8 +88,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
         given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        more = ["Pace", "Wraps"] if kernel.steps == 1 else []
-        fault = compiled(launch.program, more)(blocks, 1, pointers([given, pace, wraps][: 1 + len(more)]))
+        fault = compiled(launch.program, ["Pace", "Wraps"])(blocks, 1, pointers([given, pace, wraps]))
         assert fault is None, fault
         assert not counters.any()
     return one, plain

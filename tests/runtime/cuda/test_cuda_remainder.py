@@ -153,11 +153,11 @@ def test_receivers_between_nodes_near_a_cut(strategy: StrategyName) -> None:
 
 
 def test_tiles_are_lower_where_a_gpu_gives_less_shared_memory() -> None:
-    """T4s give a thread block 64 KiB."""
-    problem, driver = sound(), HostDriver(gpu=GPU.with_block_shared(64 << 10))
-    assert pass3d(problem, 3, GPU) != pass3d(problem, 3, GPU.with_block_shared(64 << 10))
+    """T4s give a thread block 64 KiB; this grid is so small that tiles shrink at 48."""
+    problem, driver = sound(), HostDriver(gpu=GPU.with_block_shared(48 << 10))
+    assert pass3d(problem, 3, GPU) != pass3d(problem, 3, GPU.with_block_shared(48 << 10))
     assert carried_out(problem, (1, 1, 1), Options("overlap", depth=3), driver) == expected(problem)
-    assert 0 < driver.asked <= 64 << 10
+    assert 0 < driver.asked <= 48 << 10
 
 
 def test_memory_in_between_is_counted() -> None:

@@ -157,11 +157,19 @@ def test_boundaries(make: Any, boundary: Any) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["serial", "overlap", "graph"])
+@pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("shape", [(48, 22, 44), SHAPE])
-def test_nothing_is_copied_across_edges_that_kernels_wrap(shape: Index, strategy: StrategyName) -> None:
+def test_nothing_is_copied_across_edges_that_kernels_wrap(shape: Index, depth: int, strategy: StrategyName) -> None:
     problem, driver = sound(("periodic", "fixed", "periodic"), shape), HostDriver(gpu=GPU)
-    assert carried_out(problem, (1, 1, 1), Options(strategy, depth=1), driver) == expected(problem)
+    assert carried_out(problem, (1, 1, 1), Options(strategy, depth=depth), driver) == expected(problem)
     assert bool(driver.kernels & {"store_4"}) == (shape[2] % 4 != 0)
+
+
+@pytest.mark.parametrize(("depth", "block"), [(3, 3), (4, 2)])
+@pytest.mark.parametrize("split", [(2, 1, 1), (1, 1, 3)])
+def test_several_steps_of_parts_of_a_periodic_grid(split: Index, depth: int, block: int) -> None:
+    problem, driver = sound("periodic", (48, 24, 44)), HostDriver(seed=3, gpu=GPU)
+    assert carried_out(problem, split, Options("overlap", depth=depth, block=block), driver) == expected(problem)
 
 
 @pytest.mark.parametrize("seed", range(6))

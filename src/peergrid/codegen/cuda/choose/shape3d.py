@@ -1,9 +1,10 @@
 """The shape of a pass over a 3D grid: by a forecast from the problem alone, without a compiler or a device.
 
 A thread keeps `BASE` registers, and four for each row of its cells in every plane that it keeps and, while a node
-works, a few more. A plane of a tile takes as long as the slowest of four: instructions, of which a share is issued;
-shared memory; loads and stores, the borders of tiles included; and barriers add to that. A pass takes as long as the
-block with the most tiles. The constants follow shapes that were measured on an H200; they order the shapes.
+works, a few more. A plane of a tile takes as long as the slowest of three: instructions, of which a share is issued;
+shared memory; loads and stores, the borders of tiles included. Barriers add to that, and where warps wait for each
+other within a plane, the slowest does not hide the others whole. A pass takes as long as the block with the most tiles.
+The constants follow shapes that were measured on an H200; they order the shapes.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, product
-from math import ceil, prod
+from math import ceil, fsum, prod
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d import tiles
 from peergrid.codegen.cuda.stream3d.choose import supported
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
+from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.rotation import rotation
 from peergrid.codegen.cuda.stream_shape import StreamShape
@@ -40,6 +42,7 @@ PER_ROW, SPLIT = 12, 10  # instructions of a thread for a row of its cells besid
 PER_FIELD = 25  # and for each plane that it loads or stores
 PER_CLOCK = 60
 BORDER = 0.4  # of a cell of a tile's border, which caches have, by one that comes from memory
+HIDDEN = 4.0  # the norm of the parts of a plane: the higher, the better the slowest hides the others
 BARRIER, SPLIT_BARRIER = 150, 0.3  # clocks of a multiprocessor; what of these is left where nobody waits at once
 REMAINDER_COST = 4.5  # of a cell of a remainder, by what one step moves
 OTHERS_COST = 4.0  # of a cell with other updates than the usual ones, where a step is by itself
@@ -64,6 +67,14 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
     return None
+
+
+def across_edges(problem: Problem, steps: int, gpu: GpuModel = H200) -> StreamKernel | None:
+    """The kernel that makes `steps` steps of a periodic 3D problem in one pass and can read across its edges; None
+    where a pass leaves cells to other kernels.
+    """
+    kernel = pass3d(problem, steps, gpu) if any(problem.grid.periodic) else None
+    return None if kernel is None or kernel.leaves_remainder else in_one(problem, steps, kernel.shape)
 
 
 def worth(kernel: PassKernel3D, gpu: GpuModel = H200) -> float:
@@ -108,7 +119,7 @@ def _clocks(kernel: PassKernel3D, gpu: GpuModel) -> float:
     if box.empty:
         return 0.0
     across = prod(map(len, tiles.across(rings, box)))
-    least = min(tiles.LEAST_PLANES, max(4, box.shape[0] * across // gpu.multiprocessors))
+    least = tiles.least_planes(rings, box, gpu.multiprocessors)
     count = tiles.pieces(rings, box, across, gpu.multiprocessors, least)
     waves = across * count / gpu.multiprocessors
     return (ceil(waves) + waves) / 2 * (ceil(box.shape[0] / count) + rings.early) * _plane(kernel, gpu)
@@ -138,8 +149,9 @@ def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
     useful = prod(tiles.useful(rings))
     borders = sum(ring.values(shape, 1) / ring.planes - useful for ring in loads)
     memory = ((len(loads) + stores) * useful + BORDER * borders) * problem.itemsize / gpu.bytes_per_clock
-    waits = SPLIT_BARRIER if rings.split_barrier else 1 + sum(map(rings.waits, nodes))
-    return max(issue, shared, memory) + BARRIER * waits
+    parts, waits = (issue, shared, memory), sum(map(rings.waits, nodes))
+    slowest: float = fsum(part**HIDDEN for part in parts) ** (1 / HIDDEN) if waits else max(parts)
+    return slowest + BARRIER * (SPLIT_BARRIER if rings.split_barrier else 1 + waits)
 
 
 def _moved(problem: Problem, gpu: GpuModel) -> float:

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.stream3d.core import core, streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
-from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, pieces, tiles, useful
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, least_planes, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
@@ -57,7 +57,7 @@ class StreamKernel:
     @cached_property
     def programs(self) -> tuple[Program, ...]:
         """The kernel of each launch."""
-        return tuple(map(program, self.pipelines))
+        return tuple(program(rings, given=True) for rings in self.pipelines)
 
     def launches(self, box: Box, slots: Sequence[int]) -> tuple[Launch, ...]:
         """The launches that advance a box of the interior; slots: how many blocks of each run at once on the device."""
@@ -66,8 +66,12 @@ class StreamKernel:
         none = np.zeros(0, RECEIVER)
         works = zip(self.programs, self.pipelines, slots, strict=True)
         return tuple(
-            Launch(program, regions_of(tiles(rings, self._grown(rings, box), n)), none) for program, rings, n in works
+            Launch(program, regions_of(self._tiles(rings, self._grown(rings, box), n)), none)
+            for program, rings, n in works
         )
+
+    def _tiles(self, rings: Rings, box: Box, slots: int) -> tuple[Box, ...]:
+        return tiles(rings, box, slots, least_planes(rings, box, slots)) if not box.empty else ()
 
     def _grown(self, rings: Rings, box: Box) -> Box:
         """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
@@ -87,14 +91,15 @@ class StreamKernel:
 
     def wraps(self, box: Box) -> tuple[int, int, int]:
         """For each axis its cells if it is periodic and the box, which is all that a device owns, spans it: kernels
-        of one step then read across its edges by themselves, rows in whole accesses of 16 bytes. 0 otherwise.
+        then read across its edges by themselves, once, and rows in whole accesses of 16 bytes. 0 otherwise.
         """
-        grid, width = self.problem.grid, 16 // self.problem.itemsize
+        grid, width, growth = self.problem.grid, 16 // self.problem.itemsize, footprint(self.problem, self.steps).inputs
         aligned = (True, True, grid.shape[2] % width == 0)
-        found = [
-            size if self.steps == 1 and wraps and able and box.shape[axis] == size else 0
-            for axis, (size, wraps, able) in enumerate(zip(grid.shape, grid.periodic, aligned, strict=True))
-        ]
+        found = [0, 0, 0]
+        for axis, size in enumerate(grid.shape):
+            once = max(max(one.below[axis], one.above[axis]) for one in growth.values()) <= size
+            if grid.periodic[axis] and aligned[axis] and once and box.shape[axis] == size:
+                found[axis] = size
         return found[0], found[1], found[2]
 
     def pays(self, box: Box, gpu: GpuModel) -> bool:
@@ -138,7 +143,8 @@ class StreamKernel:
         interior, points = streamed(self.problem, self.steps, box)
         written = advanced_box(self.problem)
         made = interior & written
-        if made.size < gpu.streamed_share_3d * (box & written).size or not self.pays(made, gpu):
+        few = made.size < gpu.streamed_share_3d * (box & written).size
+        if self.steps == 1 and (few or not self.pays(made, gpu)):
             return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
         after: list[Box] = []

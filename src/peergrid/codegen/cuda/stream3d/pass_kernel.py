@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
@@ -12,7 +11,7 @@ from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
-from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, tiles_and_rest
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, least_planes, tiles_and_rest
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -43,7 +42,7 @@ class PassKernel3D(TiledKernel):
 
     @cached_property
     def interior(self) -> Program:
-        return program(self.rings)
+        return program(self.rings, given=False)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
         cells = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
@@ -51,6 +50,4 @@ class PassKernel3D(TiledKernel):
 
     def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> PassKernel3D:
         """The kernel with tiles as short as the device has room for (see `blocked2d.pass_kernel`)."""
-        rows, columns = across(self.rings, box)
-        planes = ceil(box.shape[0] * len(rows) * len(columns) / interior_slots)
-        return replace(self, least_planes=min(self.least_planes, max(4, planes)))
+        return replace(self, least_planes=min(self.least_planes, least_planes(self.rings, box, interior_slots)))

@@ -70,16 +70,17 @@ extern "C" __global__ void __launch_bounds__({threads}, 1)
 """
 
 
-def program(rings: Rings) -> Program:
-    """The kernel of some rings."""
-    return Program(Text(rings).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes, 1)
+def program(rings: Rings, *, given: bool) -> Program:
+    """The kernel of some rings; given: whether it takes how blocks keep in step, and which axes wrap."""
+    return Program(Text(rings, given).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes, 1)
 
 
 @dataclass(frozen=True)
 class Text:
-    """The program of some rings."""
+    """The program of some rings; given: as for `program`."""
 
     rings: Rings
+    given: bool
 
     @property
     def source(self) -> str:
@@ -98,16 +99,11 @@ class Text:
 
     @cached_property
     def _arguments(self) -> Arguments:
-        return arguments_of(self.rings.whole) if self._given else Arguments(self.rings.whole)
+        return arguments_of(self.rings.whole) if self.given else Arguments(self.rings.whole)
 
     @cached_property
     def _updates(self) -> Updates:
         return Updates(self.rings, self._arguments)
-
-    @property
-    def _given(self) -> bool:
-        """True if the kernel is given how blocks keep in step and wrap: one step is; several find ghost cells."""
-        return self.rings.steps == 1
 
     @property
     def _threads(self) -> int:
@@ -125,8 +121,8 @@ class Text:
             kept=self.rings.kept,
             around=int(self.rings.around),
             polls=POLLS,
-            paced=flag(bool(shape.lead) and self._given),
-            periodic=flag(any(self.rings.problem.grid.periodic) and self._given),
+            paced=flag(bool(shape.lead) and self.given),
+            periodic=flag(any(self.rings.problem.grid.periodic) and self.given),
             unroll=shape.unroll,
             own=flag(shape.own),
             split=flag(self.rings.split_barrier),
@@ -186,7 +182,7 @@ class Text:
         rings, growth = self.rings, self.rings.reads.growth
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
-        kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self._given else 1]
+        kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self.given else 1]
         profiles = list(self._updates.profiles.values())
         counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
@@ -210,5 +206,5 @@ class Text:
             threads=self._threads,
             entry=ENTRY,
             parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
-            more="pace, wraps" if self._given else "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}",
+            more="pace, wraps" if self.given else "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}",
         )

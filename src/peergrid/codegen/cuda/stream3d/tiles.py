@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from math import ceil
 
 from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
 from peergrid.codegen.cuda.stream3d.core import streamed
@@ -38,6 +39,12 @@ def tiles(rings: Rings, box: Box, slots: int, least: int = LEAST_PLANES) -> tupl
     return tuple(
         Box((zlo, ylo, xlo), (zhi, yhi, xhi)) for (zlo, zhi), (ylo, yhi), (xlo, xhi) in product(planes, rows, columns)
     )
+
+
+def least_planes(rings: Rings, box: Box, slots: int) -> int:
+    """The fewest planes of a tile: fewer than usual where tiles would be too few for all that run at once."""
+    rows, columns = across(rings, box)
+    return min(LEAST_PLANES, max(4, ceil(box.shape[0] * len(rows) * len(columns) / slots)))
 
 
 def pieces(rings: Rings, box: Box, count: int, slots: int, least: int = LEAST_PLANES) -> int:

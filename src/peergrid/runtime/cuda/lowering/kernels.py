@@ -15,7 +15,8 @@ from itertools import groupby
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
-from peergrid.codegen.cuda.choose.steps import several_steps
+from peergrid.codegen.cuda.choose.shape3d import across_edges
+from peergrid.codegen.cuda.choose.steps import several_steps, supports
 from peergrid.codegen.cuda.fused import exchange
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
@@ -178,13 +179,14 @@ class Kernels:
 
     def wrap(self, schedule: Schedule) -> bool:
         """True where every pass reads across periodic edges of its device's own by itself, so that nothing is copied
-        there: with one step per pass all schedules of a layout are made alike.
+        there. So do shorter passes, by which a run may end: all schedules of a layout are made alike.
         """
-        if not self.layout.wrapped or self.layout.blocks != (1,) or self.norm is not None:
+        layout = self.layout
+        if not layout.wrapped or len(layout.blocks) > 1 or self.norm is not None or layout.problem.reductions:
             return False
-        owned = self.layout.partition.owned
-        plans = () if self.layout.problem.reductions else tuple(self.plans(schedule).values())
-        return bool(plans) and all(plan.wraps(owned) for plan in plans)
+        shorter = (steps for steps in range(1, layout.blocks[0]) if supports(layout.problem, steps, self.gpu))
+        plans = [*self.plans(schedule).values(), *(self._plan(steps, self._owned) for steps in shorter)]
+        return bool(plans) and all(plan.wraps(layout.partition.owned) for plan in plans)
 
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
@@ -207,6 +209,9 @@ class Kernels:
         setting = self._setting
         problem = setting.problem
         if steps > 1:
+            streamed = across_edges(problem, steps, self.gpu) if problem.grid.ndim == 3 else None
+            if streamed is not None:
+                return StreamingPlan(setting, streamed, works)
             return TiledPlan(setting, self._several(steps), works)
         largest = max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
         streamed = one_pass(problem, self.gpu) if problem.grid.ndim == 3 else None
