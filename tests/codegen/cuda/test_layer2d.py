@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stream_examples import absorbers, jacobi, radar, relaxation, relaxed_thrice, two_fields, wide_reads, yee
 from table_problems import layered
 
+from peergrid.bench.own import shipped_waves
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
@@ -72,8 +73,18 @@ def test_two_interior_tiles_leave_room_for_one_of_a_strip(make: Make) -> None:
     for kernel in (roomy[0], PeerKernel.of(roomy[1])):
         assert kernel.layer is not None
         interior, strips = (taken(program) for program in (kernel.interior, kernel.layer))
-        assert max(interior.spills, strips.spills) <= 8
+        assert interior.spills == strips.spills == 0
         assert 32 * (2 * whole(interior.registers) + whole(strips.registers)) <= H200.registers // 4
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("lossy", [False, True])
+def test_interior_tiles_of_waves_spill_nothing(lossy: bool, arch: str) -> None:
+    """A spilled value waits for the rows that are being copied: waves without losses made 0.73 of the rate."""
+    made = pass_kernel(shipped_waves(2048, 2048, lossy), 8)
+    assert made is not None
+    assert taken(made.interior, arch).spills == 0
 
 
 @pytest.mark.nvrtc
@@ -160,8 +171,8 @@ def test_interior_tiles_of_peer_kernels_make_room_for_a_strip_along_axis_0() -> 
         assert [len(kernel.launches(box, slots)[0].regions) for box in boxes] == [end, middle]
 
 
-@pytest.mark.parametrize(("beside", "pointers"), [(88, False), (96, True)])
-def test_tiles_of_strips_keep_pointers_where_registers_are_left_for_them(beside: int, pointers: bool) -> None:
+@pytest.mark.parametrize(("beside", "pointers"), [(112, False), (120, True)])
+def test_tiles_of_strips_keep_pointers_where_ample_registers_are_left_for_them(beside: int, pointers: bool) -> None:
     kernel = replace(PassKernel(absorbers((2048, 2048)), Shape(8)), beside=beside)
     assert kernel.layers is not None
     assert kernel.layer is not None

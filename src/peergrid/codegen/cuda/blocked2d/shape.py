@@ -15,7 +15,7 @@ class Shape:
     """The cut of a pass: steps, columns per lane, rows loaded ahead, warps per block.
 
     blocks: thread blocks that shall fit on a multiprocessor at once, which bounds the registers (0: no bound);
-    registers: the most of a thread, else (0: no bound);
+    registers: the most of a thread of tiles that compute addresses, else (0: no bound);
     rotate: rows keep their registers and the loop is unrolled; else they move from register to register, which costs
     instructions and saves registers.
     """

@@ -24,6 +24,7 @@ GRAIN = 8  # registers of a thread are given by so many
 LEAST = 80  # registers of a tile's thread that are asked for in any case
 USUAL = 112  # left by interior tiles of 193 to 200 registers
 BASE = 4  # registers of a thread beside rows and pointers: what it does with when bounded
+SPARE = 20  # registers more than by the count that pointers need; with fewer, addresses take fewer instructions
 MOST = 164  # registers by the count of rows up to which a strip has a kernel at all
 LARGE_BLOCK = 8  # tiles of a large block
 COLUMNS = (1, 2, 4)
@@ -93,12 +94,12 @@ def _registers(made: StripPlan2D) -> int:
 def layers(
     problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None, warps: int = 1
 ) -> StripKernel2D | None:
-    """The kernel of all strips with pointers if `beside` registers do for them; None where there is none."""
+    """The kernel of all strips, with pointers if `beside` registers are ample for them; None where there is none."""
     places = enumerate(boundary_strips(problem, steps, cut))
     found = (layer(problem, steps, strip, f"Strip{n}", norm, wide=warps > 1) for n, strip in places)
     parts = tuple(part for part in found if part is not None)
     faster = tuple(replace(part, pointers=True) for part in parts)
-    if all(_registers(part) <= beside for part in faster):
+    if all(_registers(part) + SPARE <= beside for part in faster):
         parts = faster
     return StripKernel2D(problem, parts, beside, warps, norm=norm) if parts else None
 
