@@ -114,7 +114,7 @@ inline long long nanoseconds() {
 struct HostKernel {
   host::Kernel* run;
   int structs;
-  unsigned long long bytes[3];
+  unsigned long long bytes[4];
   enum { THREADS, WARPS, TURNS, AWAITS } way;
   bool (*ready)(const void* const*);
 };

@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.corrections import corrections
-from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel, in_one
+from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named
 from peergrid.grid import Box, Grid, Index
@@ -80,7 +80,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
                     before.array[(slice(None),) * axis + (beyond,)] = np.nan
     (plain,) = kernel.parts(one.box, SMALL).interior
     given = one.arguments(0, 3, scratch_fields(problem))
-    wraps = np.array([(kernel.wraps(one.box),)], WRAPS)
+    wraps, none = np.array([(kernel.wraps(one.box),)], WRAPS), np.zeros(1, AWAITED)
     for number, launch in enumerate(kernel.launches(plain, [slots] * len(kernel.stages))):
         blocks = min(slots, launch.blocks) if shape.lead else launch.blocks
         clocks = kernel.clocks(number, launch, blocks)
@@ -88,7 +88,8 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
         given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        fault = compiled(launch.program, ["Pace", "Wraps"])(blocks, 1, pointers([given, pace, wraps]))
+        more = ["Pace", "Wraps", "Awaited"]
+        fault = compiled(launch.program, more)(blocks, 1, pointers([given, pace, wraps, none]))
         assert fault is None, fault
         assert not counters.any()
     return one, plain

@@ -16,7 +16,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.lower import Numbered
+from peergrid.runtime.cuda.lowering.items import Numbered
 from peergrid.runtime.trace.noted import completed, joined
 from peergrid.runtime.trace.recorder import Entry, Position, Recorded
 from peergrid.runtime.trace.tiles import TileNote, recorded_tiles

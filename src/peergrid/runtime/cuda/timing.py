@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.runtime.cuda.lowering.lower import Numbered
+from peergrid.runtime.cuda.lowering.items import Numbered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Event, Queue, SignalWait, Touching, queues_of
 from peergrid.schedule.timeline import Span

@@ -24,6 +24,8 @@ def overlap(work: PassPlan) -> Iterator[Op]:
             continue
         if work.multi_pass:
             yield from join(work, boundaries, inners, "before split")
+        elif not work.wraps:
+            yield from join(work, inners, boundaries, "interior")
         for boundary, inner in zip(boundaries, inners, strict=True):
             yield from (work.compute(0, boundary, part, box) for box in work.boundary_region(boundary.device))
             if not work.interior[inner.device].empty:
@@ -33,9 +35,9 @@ def overlap(work: PassPlan) -> Iterator[Op]:
         elif not work.wraps:
             yield from join(work, boundaries, inners, "boundary")
         yield from send(work, boundaries, part)
-        if not work.wraps:
-            yield from join(work, inners, boundaries, "interior")
         yield from wait_for_peers(work, boundaries, "sent")
+        if not work.wraps and (part.due or work.multi_pass):
+            yield from join(work, inners, boundaries, "interior")
         if work.wraps:
             yield from wrap_between(work, boundaries, inners, part)
         yield from reductions(work, boundaries, inners, part)

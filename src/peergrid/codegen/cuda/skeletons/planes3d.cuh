@@ -100,6 +100,25 @@ struct Pacer {  // of one thread of a block
   }
 };
 
+// ---------------------------------------------------------------- tiles that a queue awaits
+// A queue may wait for the first tiles of a launch alone: those of the boundary region, which others need. The block that
+// ends the last of them sets a word, which the queue awaits and sets back.
+struct Awaited {
+  unsigned long long* word;  // and behind it the number of those that are done, 0 between launches
+  int tiles;                 // 0: nobody waits
+
+  __device__ __forceinline__ void done(int tile) const {
+    if (tile >= tiles) return;
+    __syncthreads();  // all threads have stored their cells
+    if (threadIdx.x) return;
+    __threadfence_system();
+    if (atomicAdd(word + 1, 1ull) + 1 < tiles) return;
+    word[1] = 0;
+    __threadfence_system();
+    *reinterpret_cast<volatile unsigned long long*>(word) = 1;
+  }
+};
+
 // ---------------------------------------------------------------- a barrier in two halves
 // Warps arrive when others may read what they have made in a clock, and wait before they read what others have, most of a
 // clock later: none stands still meanwhile. Where SPLIT, that takes the place of a barrier at the start of each clock.

@@ -451,14 +451,17 @@ __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& ti
 
 // Blocks that keep in step are all at work at once, each on several tiles; others have one each.
 template <class Plan>
-__device__ __forceinline__ void stream_tiles(const Arguments& a, const Pace& pace, const Wraps& wraps, R* shared) {
+__device__ __forceinline__ void stream_tiles(const Arguments& a, const Pace& pace, const Wraps& wraps, const Awaited& awaited,
+                                             R* shared) {
   Pacer pacer(pace);
   stream_tile<Plan>(a, a.regions[blockIdx.x], pacer, wraps, shared);
+  awaited.done(blockIdx.x);
   if constexpr (Shape::PACED) {
 #pragma unroll 1
     for (int n = blockIdx.x + gridDim.x; n < a.count; n += gridDim.x) {
       __syncthreads();  // the tile before is read
       stream_tile<Plan>(a, a.regions[n], pacer, wraps, shared);
+      awaited.done(n);
     }
     pacer.end();
   }

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.stream3d.core import core, streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
-from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, least_planes, pieces, tiles, useful
+from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, first, least_planes, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
@@ -27,6 +27,9 @@ PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
 """The argument of a kernel whose blocks advance together, see `Pace` in the skeleton."""
 WRAPS = np.dtype([("cells", "<i4", 3)])
 """The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
+AWAITED = np.dtype([("word", "<u8"), ("tiles", "<i4")], align=True)
+"""The first tiles of a launch, which a queue awaits, see `Awaited` in the skeleton."""
+LATEST = 2 / 3  # of a launch, by which the boundary region is there, so that its copies come to their end, too
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,32 @@ class StreamKernel:
         """The kernel of each launch."""
         return tuple(program(rings, given=True) for rings in self.pipelines)
 
-    def launches(self, box: Box, slots: Sequence[int]) -> tuple[Launch, ...]:
-        """The launches that advance a box of the interior; slots: how many blocks of each run at once on the device."""
+    def launches(self, box: Box, slots: Sequence[int], awaited: Sequence[Box] = ()) -> tuple[Launch, ...]:
+        """The launches that advance a box of the interior; slots: how many blocks of each run at once on the device;
+        awaited: the boxes whose tiles come first.
+        """
         if box.empty:
             return ()
         none = np.zeros(0, RECEIVER)
         works = zip(self.programs, self.pipelines, slots, strict=True)
         return tuple(
-            Launch(program, regions_of(self._tiles(rings, self._grown(rings, box), n)), none)
+            Launch(program, regions_of(first(self._tiles(rings, box, n), awaited)[0]), none)
             for program, rings, n in works
         )
 
+    def awaited(self, box: Box, slots: int, boxes: Sequence[Box]) -> int:
+        """The tiles of the last launch over a box that hold cells of others."""
+        return first(self._tiles(self.pipelines[-1], box, slots), boxes)[1]
+
+    def soon(self, box: Box, boxes: Sequence[Box], gpu: GpuModel) -> bool:
+        """True if the last launch over a box makes some boxes in it first, and enough behind them to hide copies."""
+        slots = _slots(self.pipelines[-1], gpu)
+        awaited, count = self.awaited(box, slots, boxes), len(self._tiles(self.pipelines[-1], box, slots))
+        return 0 < ceil(awaited / slots) <= LATEST * ceil(count / slots)
+
     def _tiles(self, rings: Rings, box: Box, slots: int) -> tuple[Box, ...]:
-        return tiles(rings, box, slots, least_planes(rings, box, slots)) if not box.empty else ()
+        made = self._grown(rings, box)
+        return tiles(rings, made, slots, least_planes(rings, made, slots)) if not made.empty else ()
 
     def _grown(self, rings: Rings, box: Box) -> Box:
         """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
@@ -158,11 +174,15 @@ class StreamKernel:
 
 def _busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
     """The cells that all multiprocessors could make while the busiest makes its tiles of a box."""
-    each, count = gpu.blocks_by_shared(rings.shared_bytes), prod(map(len, across(rings, box)))
-    slots = gpu.multiprocessors * max(1, each)
+    slots, count = _slots(rings, gpu), prod(map(len, across(rings, box)))
     cut = pieces(rings, box, count, slots)
     planes = ceil(count * cut / slots) * (ceil(box.shape[0] / cut) + rings.early)
     return planes * slots * prod(useful(rings))
+
+
+def _slots(rings: Rings, gpu: GpuModel) -> int:
+    """Blocks that run at once."""
+    return gpu.multiprocessors * max(1, gpu.blocks_by_shared(rings.shared_bytes))
 
 
 def in_one(problem: Problem, steps: int, shape: StreamShape) -> StreamKernel:

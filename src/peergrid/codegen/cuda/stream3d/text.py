@@ -22,6 +22,7 @@ from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, r
 from peergrid.stencil import footprint
 
 ENTRY = "stream3d"
+NOTHING_GIVEN = "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}, Awaited{nullptr, 0}"
 POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
 
 SHAPE = """\
@@ -71,7 +72,9 @@ extern "C" __global__ void __launch_bounds__({threads}, 1)
 
 
 def program(rings: Rings, *, given: bool) -> Program:
-    """The kernel of some rings; given: whether it takes how blocks keep in step, and which axes wrap."""
+    """The kernel of some rings; given: whether it takes how blocks keep in step, which axes wrap, and
+    which tiles are awaited.
+    """
     return Program(Text(rings, given).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes, 1)
 
 
@@ -182,7 +185,7 @@ class Text:
         rings, growth = self.rings, self.rings.reads.growth
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
-        kinds = ("Arguments a", "Pace pace", "Wraps wraps")[: 3 if self.given else 1]
+        kinds = ("Arguments a", "Pace pace", "Wraps wraps", "Awaited awaited")[: 4 if self.given else 1]
         profiles = list(self._updates.profiles.values())
         counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
@@ -206,5 +209,5 @@ class Text:
             threads=self._threads,
             entry=ENTRY,
             parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
-            more="pace, wraps" if self.given else "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}",
+            more="pace, wraps, awaited" if self.given else NOTHING_GIVEN,
         )

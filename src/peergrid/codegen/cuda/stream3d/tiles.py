@@ -47,6 +47,14 @@ def least_planes(rings: Rings, box: Box, slots: int) -> int:
     return min(LEAST_PLANES, max(4, ceil(box.shape[0] * len(rows) * len(columns) / slots)))
 
 
+def first(tiles: Iterable[Box], boxes: Iterable[Box]) -> tuple[tuple[Box, ...], int]:
+    """The tiles, those that hold cells of the boxes before the others; and how many these are."""
+    wanted, found = tuple(boxes), tuple(tiles)
+    early = tuple(tile for tile in found if any(tile.overlaps(box) for box in wanted))
+    known = frozenset(early)
+    return (*early, *(tile for tile in found if tile not in known)), len(early)
+
+
 def pieces(rings: Rings, box: Box, count: int, slots: int, least: int = LEAST_PLANES) -> int:
     """In how many pieces a box is cut along axis 0 that is cut into `count` tiles along the others."""
     return chunks(box.shape[0], count, slots, rings.early, 1, least)

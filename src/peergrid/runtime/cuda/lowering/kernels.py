@@ -7,10 +7,9 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
@@ -29,6 +28,8 @@ from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
+from peergrid.runtime.cuda.lowering.items import computations
+from peergrid.runtime.cuda.lowering.merged import Merged, neighbours
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.own_plan import OwnPlan
@@ -38,7 +39,7 @@ from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
 from peergrid.runtime.memory import owned_receivers
 from peergrid.schedule import Layout, Schedule
-from peergrid.schedule.ops import Compute, Copy, Op, Receive, Reduce, Semaphore, Send, SignalOp, SignalWait, hosts_of
+from peergrid.schedule.ops import Compute, Reduce
 from peergrid.schedule.passes.fused import neighbour
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -48,32 +49,6 @@ UTILITY = Needed({service.SOURCE: 0})
 FusedKernel = PeerKernel | PersistentKernel
 """A kernel that exchanges by itself."""
 UNFIT = "no persistent kernel fits these devices: each pass is a separate kernel"
-
-
-def joint(number: int, op: Op) -> tuple[object, ...]:
-    """Neighbouring operations with the same key may be carried out together."""
-    match op:
-        case Compute():
-            return ("compute", op.queue, op.level, op.steps, op.source, op.target)
-        case Copy():
-            return ("copy", op.queue, op.source_device, op.slot)
-        case SignalOp(flag=Semaphore()) | SignalWait(flag=Semaphore()):
-            return ("semaphores", op.queue)
-        case Send() | Receive():
-            return ("messages", op.queue)
-        case _:
-            return (number,)
-
-
-def computations(schedule: Schedule) -> Iterator[tuple[int, list[Compute]]]:
-    """The computations that are made together, host by host, with the number of its first operation."""
-    for host in sorted({h for op in schedule.ops for h in hosts_of(op)}):
-        mine = [(n, op) for n, op in enumerate(schedule.ops) if host in hosts_of(op)]
-        for _, part in groupby(mine, key=lambda numbered: joint(*numbered)):
-            numbered = list(part)
-            found = [op for _, op in numbered if isinstance(op, Compute)]
-            if found:
-                yield numbered[0][0], found
 
 
 @dataclass(frozen=True)
@@ -105,14 +80,30 @@ class Kernels:
     reaches: Callable[[int, int], bool]
     own: OwnKernel | None = None
 
-    def plans(self, schedule: Schedule) -> dict[int, KernelPlan]:
-        """The plans by which queues make the passes of each number of steps. Raises UsageError where no kernel makes so
-        many.
+    def plans(self, schedule: Schedule, merged: Collection[Merged] = ()) -> dict[int, KernelPlan]:
+        """The plans by which queues make the passes of each number of steps; merged: computations of one launch.
+        Raises UsageError where no kernel makes so many.
         """
-        works: dict[int, list[Work]] = {}
-        for _, ops in computations(schedule):
-            works.setdefault(ops[0].steps, []).append((ops[0].device, tuple(op.box for op in ops)))
+        works, once = dict[int, list[Work]](), {number: one for one in merged for number in (*one.first, *one.second)}
+        for number, ops in computations(schedule):
+            boxes = (once[number].whole,) if number in once else tuple(op.box for op in ops)
+            if number not in once or number == once[number].second[0]:
+                works.setdefault(ops[0].steps, []).append((ops[0].device, boxes))
         return {steps: self._plan(steps, tuple(found)) for steps, found in works.items()}
+
+    def merged(self, schedule: Schedule) -> tuple[Merged, ...]:
+        """The computations in two queues that one launch makes, the first tiles of which are those of the first queue.
+        Graphs have none.
+        """
+        found, captured = tuple(neighbours(schedule)), schedule.options.strategy == "graph"
+        if not found or captured or self.own is not None or self.norm is not None:
+            return ()
+        plan = self.plans(schedule, found)[1]
+        keys = {(one.device, one.whole, one.boxes) for one in found}
+        soon = {key for key in keys if isinstance(plan, StreamingPlan) and plan.soon(*key)}
+        kept = tuple(one for one in found if (one.device, one.whole, one.boxes) in soon)
+        # Where other devices make two launches, their boxes may forbid that anyone streams.
+        return kept if kept and isinstance(self.plans(schedule, kept)[1], StreamingPlan) else ()
 
     def exchanging(self, schedule: Schedule) -> tuple[FusedKernel | None, str]:
         """The kernel that exchanges by itself, of strategies `peer` and `persistent`, where there is one that can; else
@@ -170,7 +161,7 @@ class Kernels:
             case PersistentKernel() as kernel:
                 return (ManyPasses(kernel),)
             case None:
-                return tuple(self.plans(schedule).values())
+                return tuple(self.plans(schedule, self.merged(schedule)).values())
 
     def served(self, schedule: Schedule) -> Served:
         """Sentences about the kernels and the cells that each serves."""

@@ -6,7 +6,7 @@ copies are made is in `copies`, what orders the queues in `signals`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Protocol
@@ -17,12 +17,15 @@ from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
-from peergrid.runtime.cuda.lowering.kernels import computations, joint, kernels_of, reduce_kernel
+from peergrid.runtime.cuda.lowering.items import Numbered, computations, items
+from peergrid.runtime.cuda.lowering.kernels import kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
+from peergrid.runtime.cuda.lowering.merged import Merged, implied
 from peergrid.runtime.cuda.lowering.messages import Messages
 from peergrid.runtime.cuda.lowering.put import PutMessages
 from peergrid.runtime.cuda.lowering.routes import Routes
-from peergrid.runtime.cuda.lowering.signals import Edge, advance_step_counter, barrier, edges, signal, words
+from peergrid.runtime.cuda.lowering.signals import Edge, advance_step_counter, await_set, barrier, edges, signal, words
+from peergrid.runtime.cuda.lowering.streaming import StreamingPlan, awaited_word
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import (
     Compute,
@@ -30,7 +33,6 @@ from peergrid.schedule.ops import (
     DeviceBarrier,
     Flag,
     HostBarrier,
-    Op,
     Queue,
     Receive,
     Record,
@@ -46,8 +48,6 @@ from peergrid.schedule.ops import (
     queues_of,
 )
 from peergrid.schedule.unroll import increments
-
-Numbered = tuple[int, Op]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,11 @@ class Lowering:
     noting: Noting | None = None
 
     def __post_init__(self) -> None:
-        self.plans = kernels_of(self.execution).plans(self.schedule)
+        kernels = kernels_of(self.execution)
+        merged = kernels.merged(self.schedule) if self._merging else ()
+        self.plans = kernels.plans(self.schedule, merged)
+        self.merged = {one.second[0]: one for one in merged}
+        self.passed_over = implied(self.schedule, merged) | {number for one in merged for number in one.first}
         self.copies = Copies(self.execution, self._routes)
         self.messages: Messages | GroupedMessages | PutMessages = Messages(self.execution, self.schedule)
         devices = self.execution.devices
@@ -128,6 +132,13 @@ class Lowering:
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
+
+    @property
+    def _merging(self) -> bool:
+        """True where computations in two queues may be one launch: in graphs and recorded runs they are not."""
+        driver, ordinals = self.execution.devices.driver, self.execution.devices.ordinals
+        here = (driver.awaits_words(ordinals[device]) for device in self.execution.devices.mine)
+        return not self.captured and self.noting is None and all(here)
 
     @property
     def _routes(self) -> Routes:
@@ -163,9 +174,7 @@ class Lowering:
 
     def _items(self, host: int) -> Iterator[list[Numbered]]:
         """The host's operations in order, those that go together joined."""
-        mine = [(n, op) for n, op in enumerate(self.schedule.ops) if host in hosts_of(op)]
-        for key, part in groupby(mine, key=lambda numbered: joint(*numbered)):
-            ops = list(part)
+        for key, ops in items(self.schedule, host):
             if key[0] == "copy":
                 yield from self._by_route(ops)
             elif key[0] in ("compute", "messages") or (key[0] == "semaphores" and self.noting is None):
@@ -184,6 +193,8 @@ class Lowering:
     def _item(self, commands: CommandWriter, item: list[Numbered]) -> None:
         number, op = item[0]
         execution = self.execution
+        if number in self.passed_over:
+            return
         match op:
             case Compute():
                 self._compute(commands, number, [part for _, part in item if isinstance(part, Compute)])
@@ -210,14 +221,35 @@ class Lowering:
 
     def _compute(self, commands: CommandWriter, number: int, ops: list[Compute]) -> None:
         """The launches of one pass, each with those that may run at the same time."""
-        first, plan, concurrent = ops[0], self.plans[ops[0].steps], list[KernelLaunch]()
-        for launch in plan.launches(self.execution, first.device, tuple(op.box for op in ops)):
+        first, plan = ops[0], self.plans[ops[0].steps]
+        if number in self.merged and isinstance(plan, StreamingPlan):
+            self._merged(commands, number, first, plan, self.merged[number])
+        else:
+            boxes = tuple(op.box for op in ops)
+            self._launched(commands, number, first, plan.launches(self.execution, first.device, boxes))
+            self._sums(commands, number, first)
+
+    def _merged(self, commands: CommandWriter, number: int, op: Compute, plan: StreamingPlan, merged: Merged) -> None:
+        """The launches of two queues' parts in the second one; the first goes on once its own part is there."""
+        before, queue = merged.queues
+        commands.tie(number, before, queue)
+        launches = plan.launches(self.execution, merged.device, (merged.whole,), merged.boxes)
+        for side in self._launched(commands, number, op, launches):
+            commands.tie(number, side, before)
+        await_set(commands, number, before, awaited_word(self.execution, merged.device))
+
+    def _launched(
+        self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]
+    ) -> tuple[Queue, ...]:
+        """Launches, each with those that may run at the same time; returns the queues beside."""
+        concurrent, sides = list[KernelLaunch](), dict[Queue, None]()
+        for launch in launches:
             if launch.concurrent:
                 concurrent.append(launch)
             else:
-                self._together(commands, number, first, launch, concurrent)
+                sides |= dict.fromkeys(self._together(commands, number, op, launch, concurrent))
                 concurrent = []
-        self._sums(commands, number, first)
+        return tuple(sides)
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
@@ -231,8 +263,10 @@ class Lowering:
 
     def _together(
         self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, others: list[KernelLaunch]
-    ) -> None:
-        """A launch, and in streams of their own, forked and joined, those that find room at the same time."""
+    ) -> list[Queue]:
+        """A launch, and in streams of their own, forked and joined, those that find room at the same time; returns
+        these.
+        """
         queue = op.queue
         places = [place - 1 for place in accumulate((not other.waits for other in others), initial=0)][1:]
         names = (f"beside {queue.name}", f"beside {queue.name} too")
@@ -244,6 +278,7 @@ class Lowering:
             self._advance(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
             commands.tie(number, side, queue)
+        return sides
 
     def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import groupby
 
 from peergrid.costs.machine import Machine
-from peergrid.runtime.cuda.lowering.kernels import joint
+from peergrid.runtime.cuda.lowering.items import joint
 from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
 from peergrid.schedule import Layout, Schedule

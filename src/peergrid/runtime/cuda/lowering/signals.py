@@ -109,6 +109,13 @@ def in_stream(commands: CommandWriter, number: int, queue: Queue, places: Sequen
         commands.relocations.append(Relocation(address + 8 * (WORDS * n + VALUE), place.value, place.flag))
 
 
+def await_set(commands: CommandWriter, number: int, queue: Queue, address: int) -> None:
+    """One call that awaits a word which a kernel of the same device sets, and sets it back."""
+    rows = np.zeros((2, WORDS), np.int64)
+    rows[:, 0], rows[:, ADDRESS], rows[:, VALUE] = (WAIT, WRITE), address, (1, 0)
+    commands.words(number, queue, rows)
+
+
 def edges(schedule: Schedule) -> dict[Flag, Edge]:
     """The operations that each semaphore ties."""
     signals = {op.flag: op for op in schedule.ops if isinstance(op, SignalOp) and isinstance(op.flag, Semaphore)}

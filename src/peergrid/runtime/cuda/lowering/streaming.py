@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.stream3d.kernel import PACE, WRAPS, Parts, StreamKernel
+from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
@@ -41,9 +41,12 @@ class StreamingPlan(KernelPlan):
         for plan in self._single:
             yield from plan.served()
 
-    def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
+    def launches(
+        self, execution: ExecutionContext, device: int, boxes: Boxes, awaited: Boxes = ()
+    ) -> Iterator[KernelLaunch]:
+        """As of any plan; awaited: boxes that come first, and then set the word of the device (see `awaited_word`)."""
         parts = self._parts(device, boxes)
-        streams = [launch for box in parts.interior for launch in self._streams(execution, device, box)]
+        streams = [launch for box in parts.interior for launch in self._streams(execution, device, box, awaited)]
         for plan, cells in self.beside(parts):
             others = plan.launches(execution, device, cells)
             yield from chained(others) if streams else others
@@ -62,6 +65,14 @@ class StreamingPlan(KernelPlan):
         """The plan, with its cells, whose launches go on from what the stream has made."""
         if cells := self._changed_behind(parts.after):
             yield self._behind, cells
+
+    def soon(self, device: int, box: Box, boxes: Boxes) -> bool:
+        """True if one launch over a box makes some boxes in it first, and nothing makes their cells anew behind it."""
+        problem, gpu = self.kernel.problem, self.setting.gpu
+        heard = (Box.cell(problem.receivers[number].cell) for number in self.setting.recorded[device])
+        parts = self.kernel.parts(box, gpu)
+        anew = any(point.overlaps(one) for point in (*parts.after, *heard) for one in boxes)
+        return not anew and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
         grid = self.kernel.problem.grid
@@ -118,10 +129,11 @@ class StreamingPlan(KernelPlan):
     def _parts(self, device: int, boxes: Boxes) -> Parts:
         return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
 
-    def _streams(self, execution: ExecutionContext, device: int, box: Box) -> Iterator[KernelLaunch]:
+    def _streams(self, execution: ExecutionContext, device: int, box: Box, awaited: Boxes) -> Iterator[KernelLaunch]:
         slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
         wraps = np.array([(self.kernel.wraps(execution.layout.partition.owned(device)),)], WRAPS)
-        for number, launch in enumerate(self.kernel.launches(box, slots)):
+        none, last = np.zeros(1, AWAITED), len(slots) - 1
+        for number, launch in enumerate(self.kernel.launches(box, slots, awaited)):
             if not launch.blocks:  # of cells that no update of its stages writes
                 continue
             program, values = launch.program, execution.arguments(device, box)
@@ -130,7 +142,11 @@ class StreamingPlan(KernelPlan):
             function = execution.programs.function(device, program.source, program.entry)
             blocks = min(slots[number], launch.blocks) if self.kernel.shapes[number].lead else launch.blocks
             pace = self._pace(execution, device, box, number, launch, blocks)
-            yield KernelLaunch.of(program, function, blocks, values, (pace, wraps))
+            first = none
+            if awaited and number == last:
+                count = self.kernel.awaited(box, slots[number], awaited)
+                first = np.array([(awaited_word(execution, device), count)], AWAITED)
+            yield KernelLaunch.of(program, function, blocks, values, (pace, wraps, first))
 
     def _pace(
         self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, blocks: int
@@ -139,6 +155,11 @@ class StreamingPlan(KernelPlan):
         lead, clocks = self.kernel.shapes[number].lead, self.kernel.clocks(number, launch, blocks)
         counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))
         return np.array([(counters, lead, clocks)], PACE)
+
+
+def awaited_word(execution: ExecutionContext, device: int) -> int:
+    """The address of the word that a launch sets once its first tiles are done; behind it their number."""
+    return execution.once(("awaited", device), lambda: _zeros(execution, device, 4))
 
 
 def _zeros(execution: ExecutionContext, device: int, count: int) -> int:
