@@ -28,7 +28,6 @@ class Streams:
         StreamShape(128, 24, 2, 2),
         StreamShape(64, 48, 2, 2),
         StreamShape(64, 32, 2, 2),
-        StreamShape(64, 40, 2, 1),
         StreamShape(64, 32, 2, 1),
         StreamShape(32, 40, 1, 1),
         StreamShape(64, 16, 1, 1),
