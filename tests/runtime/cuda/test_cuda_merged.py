@@ -107,6 +107,19 @@ def driven() -> Problem:
     return Problem.of([slope(g, u), Stage((source,)), tilted(u, g, m)])
 
 
+@stencil
+def damp(u: Any, d: Any) -> None:
+    u.next[0, 0, 0] = u[0, 0, 0] * d[0, 0, 0]
+
+
+def layered() -> Problem:
+    """Layers at both ends of the rows' axis, made beside the stream."""
+    grid, u, m = fields("fixed")
+    d = grid.profile("d", 2, np.linspace(0.8, 0.9, SHAPE[2]))
+    sides = (grid.box.with_axis(2, 0, 3), grid.box.with_axis(2, SHAPE[2] - 3, SHAPE[2]))
+    return Problem.of([wave(u, m), Stage(tuple(damp(u, d).within(side) for side in sides))])
+
+
 def executor_of(
     problem: Problem, split: Index, options: Options, driver: HostDriver, timeout: float = 5.0
 ) -> CudaExecutor:
@@ -134,6 +147,16 @@ def test_none_are_merged_if_others_forbid_that_anyone_streams() -> None:
     problem = driven()
     with closing(executor_of(problem, (1, 2, 1), OVERLAP, HostDriver(gpu=GPU, blocks=8))) as executor:
         assert not kernels_of(executor._execution).merged(build(executor.layout, OVERLAP, 2))
+        assert carry_through(executor, OVERLAP) == expected(problem)
+
+
+@pytest.mark.parametrize(("split", "merged"), [((2, 1, 1), []), ((1, 1, 2), [0, 1])])
+def test_kernels_beside_the_stream_hold_up_no_copy(split: Index, merged: list[int]) -> None:
+    """They find room when most of its tiles have ended: a boundary region with such cells has its own launches."""
+    problem = layered()
+    with closing(executor_of(problem, split, OVERLAP, HostDriver(gpu=GPU, blocks=6))) as executor:
+        found = kernels_of(executor._execution).merged(build(executor.layout, OVERLAP, 2))
+        assert sorted({one.device for one in found}) == merged
         assert carry_through(executor, OVERLAP) == expected(problem)
 
 

@@ -234,22 +234,18 @@ class Lowering:
         before, queue = merged.queues
         commands.tie(number, before, queue)
         launches = plan.launches(self.execution, merged.device, (merged.whole,), merged.boxes)
-        for side in self._launched(commands, number, op, launches):
-            commands.tie(number, side, before)
+        self._launched(commands, number, op, launches)
         await_set(commands, number, before, awaited_word(self.execution, merged.device))
 
-    def _launched(
-        self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]
-    ) -> tuple[Queue, ...]:
-        """Launches, each with those that may run at the same time; returns the queues beside."""
-        concurrent, sides = list[KernelLaunch](), dict[Queue, None]()
+    def _launched(self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]) -> None:
+        """Launches, each with those that may run at the same time."""
+        concurrent = list[KernelLaunch]()
         for launch in launches:
             if launch.concurrent:
                 concurrent.append(launch)
             else:
-                sides |= dict.fromkeys(self._together(commands, number, op, launch, concurrent))
+                self._together(commands, number, op, launch, concurrent)
                 concurrent = []
-        return tuple(sides)
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
@@ -263,10 +259,8 @@ class Lowering:
 
     def _together(
         self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, others: list[KernelLaunch]
-    ) -> list[Queue]:
-        """A launch, and in streams of their own, forked and joined, those that find room at the same time; returns
-        these.
-        """
+    ) -> None:
+        """A launch, and in streams of their own, forked and joined, those that find room at the same time."""
         queue = op.queue
         places = [place - 1 for place in accumulate((not other.waits for other in others), initial=0)][1:]
         names = (f"beside {queue.name}", f"beside {queue.name} too")
@@ -278,7 +272,6 @@ class Lowering:
             self._advance(commands, number, op, other, sides[place % len(sides)])
         for side in sides:
             commands.tie(number, side, queue)
-        return sides
 
     def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.

@@ -67,12 +67,15 @@ class StreamingPlan(KernelPlan):
             yield self._behind, cells
 
     def soon(self, device: int, box: Box, boxes: Boxes) -> bool:
-        """True if one launch over a box makes some boxes in it first, and nothing makes their cells anew behind it."""
+        """True if one launch over a box makes some boxes in it first, and no other makes their cells: launches beside
+        it find room when most of its tiles have ended.
+        """
         problem, gpu = self.kernel.problem, self.setting.gpu
         heard = (Box.cell(problem.receivers[number].cell) for number in self.setting.recorded[device])
         parts = self.kernel.parts(box, gpu)
-        anew = any(point.overlaps(one) for point in (*parts.after, *heard) for one in boxes)
-        return not anew and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
+        others = (*parts.beside, *parts.after, *heard)
+        alone = not any(part.overlaps(one) for part in others for one in boxes)
+        return alone and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
         grid = self.kernel.problem.grid
