@@ -107,6 +107,27 @@ def listened() -> Problem:
     return Problem.of(stages, [Receiver("0", "r", (7, 9, 12)), Receiver("1", "s", (7, 9, 12))])
 
 
+@stencil
+def near(u: Any, v: Any, m: Any) -> None:
+    around = u[1, 0, 0] + u[-1, 0, 0] + u[0, 1, 0] + u[0, -1, 0] + u[0, 0, 1] + u[0, 0, -1]
+    v.next[0, 0, 0] = 0.5 * v[0, 0, 0] + m[0, 0, 0] * around
+
+
+def narrower(first: Any = near, last: Any = wave) -> Problem:
+    """A step whose two updates of a field read so far that one of them leaves more cells at the edges as they are."""
+    grid = Grid(SHAPE, "fixed")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    return Problem.of([first(u, v, m), near(v, u, m), last(u, v, m)])
+
+
+def changed_behind(layer: Box) -> Problem:
+    """Two launches; what the first one leaves beyond its cells for the second is damped in a layer behind both."""
+    grid = Grid(SHAPE, "fixed")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    d = grid.profile("d", 0, np.linspace(0.2, 0.9, SHAPE[0]))
+    return Problem.of([wave(u, v, m), wave(v, u, m), Stage((damped(v, d).within(layer),))])
+
+
 def surrounded() -> Problem:
     """Two stages with absorbers on all sides, in the stage of the usual update."""
     return absorbing(SHAPE)
@@ -179,6 +200,20 @@ def test_cuts_along_any_axis(split: Index, seed: int) -> None:
     problem = waves()
     answer = carried_out(problem, split, Options("overlap", depth=1), HostDriver(seed=seed, gpu=GPU))
     assert answer == expected(problem)
+
+
+@pytest.mark.parametrize(("first", "last"), [(near, wave), (wave, near)])
+def test_updates_of_a_field_that_write_other_cells(first: Any, last: Any) -> None:
+    problem = narrower(first, last)
+    assert carried_out(problem, (1, 1, 1), Options("serial", depth=1), HostDriver(gpu=GPU)) == expected(problem)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("layer", [Box((0, 0, 0), (4, 22, 45)), Box.cell((24, 7, 20))])
+def test_fields_that_change_behind_the_launches_that_hand_them_on(layer: Box, seed: int) -> None:
+    """In a layer beside the stream, and in a cell close to the edge of two boxes."""
+    problem, driver = changed_behind(layer), HostDriver(seed=seed, gpu=GPU)
+    assert carried_out(problem, (1, 2, 1), Options("overlap", depth=1), driver) == expected(problem)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "overlap", "graph"])

@@ -12,7 +12,7 @@ from peergrid.codegen.cuda.stream3d.correctable import correctable
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream_shape import StreamShape
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered
 
 MOST_KEPT = 72  # registers of a thread for planes that it keeps: more leave the update too few
@@ -32,6 +32,8 @@ def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
         shape = _shape(problem, whole, gpu)
         if shape is not None:
             return StreamKernel(problem, 1, (shape,), (whole,))
+    if len(stages) > 1 and not _settled(problem):
+        return None
     shapes = [_shape(problem, part, gpu) for part in stages]
     found = [shape for shape in shapes if shape is not None]
     return StreamKernel(problem, 1, tuple(found), stages) if len(found) == len(stages) else None
@@ -56,6 +58,23 @@ def supported(problem: Problem) -> bool:
                 if wraps and update.box.shape[axis] != problem.grid.shape[axis]:
                     return False
     return all(name in written for name in problem.state if problem.fields[name].box.size > half)
+
+
+def _settled(problem: Problem) -> bool:
+    """True if launches may hand on fields through memory.
+
+    For later ones they store fields beyond a box, too, where other kernels make cells at the same time: nothing may
+    change a field there later. Usual updates of a field span the same cells, so that the last one leaves none out.
+    """
+    needs, usual = footprint(problem, 1).targets[0], usual_updates(problem)
+    for first, assigned in enumerate(usual):
+        for name, (update, _) in assigned.items():
+            for later in range(first + 1, len(usual)):
+                again = usual[later].get(name, (update,))[0]
+                others = any(other is not again for other, _ in problem.stages[later].writers(name))
+                if again.box != update.box or (others and not needs[first][name].within(needs[later][name])):
+                    return False
+    return True
 
 
 def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamShape | None:
