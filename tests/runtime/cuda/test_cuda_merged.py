@@ -113,10 +113,10 @@ def damp(u: Any, d: Any) -> None:
 
 
 def layered() -> Problem:
-    """Layers at both ends of the rows' axis, made beside the stream."""
+    """Layers at both ends of an axis, made beside the stream."""
     grid, u, m = fields("fixed")
-    d = grid.profile("d", 2, np.linspace(0.8, 0.9, SHAPE[2]))
-    sides = (grid.box.with_axis(2, 0, 3), grid.box.with_axis(2, SHAPE[2] - 3, SHAPE[2]))
+    d = grid.profile("d", 1, np.linspace(0.8, 0.9, SHAPE[1]))
+    sides = (grid.box.with_axis(1, 0, 3), grid.box.with_axis(1, SHAPE[1] - 3, SHAPE[1]))
     return Problem.of([wave(u, m), Stage(tuple(damp(u, d).within(side) for side in sides))])
 
 
@@ -150,7 +150,7 @@ def test_none_are_merged_if_others_forbid_that_anyone_streams() -> None:
         assert carry_through(executor, OVERLAP) == expected(problem)
 
 
-@pytest.mark.parametrize(("split", "merged"), [((2, 1, 1), []), ((1, 1, 2), [0, 1])])
+@pytest.mark.parametrize(("split", "merged"), [((2, 1, 1), []), ((1, 2, 1), [0, 1])])
 def test_kernels_beside_the_stream_hold_up_no_copy(split: Index, merged: list[int]) -> None:
     """They find room when most of its tiles have ended: a boundary region with such cells has its own launches."""
     problem = layered()
