@@ -128,6 +128,14 @@ def changed_behind(layer: Box) -> Problem:
     return Problem.of([wave(u, v, m), wave(v, u, m), Stage((damped(v, d).within(layer),))])
 
 
+def driven_before() -> Problem:
+    """A source before two launches, which the first one reads and the second one writes over."""
+    grid = Grid(SHAPE, "fixed")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    source = add(u, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 7, 20)))
+    return Problem.of([Stage((source,)), wave(u, v, m), wave(v, u, m)])
+
+
 def surrounded() -> Problem:
     """Two stages with absorbers on all sides, in the stage of the usual update."""
     return absorbing(SHAPE)
@@ -213,6 +221,12 @@ def test_updates_of_a_field_that_write_other_cells(first: Any, last: Any) -> Non
 def test_fields_that_change_behind_the_launches_that_hand_them_on(layer: Box, seed: int) -> None:
     """In a layer beside the stream, and in a cell close to the edge of two boxes."""
     problem, driver = changed_behind(layer), HostDriver(seed=seed, gpu=GPU)
+    assert carried_out(problem, (1, 2, 1), Options("overlap", depth=1), driver) == expected(problem)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_source_before_two_launches_close_to_the_edge_of_two_boxes(seed: int) -> None:
+    problem, driver = driven_before(), HostDriver(seed=seed, gpu=GPU)
     assert carried_out(problem, (1, 2, 1), Options("overlap", depth=1), driver) == expected(problem)
 
 

@@ -11,6 +11,7 @@ from math import ceil, prod
 import numpy as np
 
 from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
+from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -134,16 +135,22 @@ class StreamKernel:
     def independent(self, boxes: Sequence[Box]) -> bool:
         """True if launches may advance the boxes at the same time.
 
-        Where an update of few cells, such as a source, comes between two launches, these cells are made anew behind
+        Where an update of few cells, such as a source, comes before the last launch, cells near it are made anew behind
         the stream. If the streams of two boxes pass them, one may write what the other has made anew and reads.
         """
         points, last = core(self.problem, self.steps)[1], self.stages[-1][0]
         for (stage, target), update, growth in grown(self.problem, self.steps):
-            if stage < last and any(target in self.problem.stages[number].targets for number in range(stage)):
+            if stage < last and self._passed(stage, target):
                 for near in computing(self.problem, update.box, growth):
                     if near in points and sum(map(near.overlaps, boxes)) > 1:
                         return False
         return True
+
+    def _passed(self, stage: int, target: str) -> bool:
+        """True if a launch before the last writes what an update of a stage changes, or reads it behind that."""
+        behind = usual_updates(self.problem)[stage + 1 : self.stages[-1][0]]
+        reads = {read.field for assigned in behind for _, assignment in assigned.values() for read in assignment.reads}
+        return target in reads or any(target in one.targets for one in self.problem.stages[:stage])
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""
