@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stream_examples_3d import heat, radar
+from stream_examples_3d import add, heat, radar
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import program
@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.onestep.wide import THREADS
 from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box, Grid
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem, Stage, footprint
 
 SHAPE = (18, 20, 70)
 
@@ -32,6 +32,22 @@ def test_row_regions_hold_every_cell_once(box: Box) -> None:
         held = {cell: region.variant for region in found for cell in region.box.cells()}
         assert all(held[cell] == part.variant for row in made for part in row.regions for cell in part.box.cells())
         assert len(made) < len(found) or box != problem.grid.box
+
+
+def test_row_regions_of_overlapping_regions_hold_no_other_cells() -> None:
+    """What boxes need around them overlaps; between two such regions a source's row is another's."""
+    grid = Grid((48, 22, 45), ("fixed", "reflecting", "fixed"))
+    u = grid.field("u", 0)
+    source = Stage((add(u, grid.signal("s", [1.0])).within(Box.cell((12, 10, 25))),))
+    problem, boxes = (
+        Problem.of([source, heat(u, 0.1)]),
+        ((0, 0, 48, 5), (0, 17, 48, 22), (7, 5, 14, 17), (14, 5, 18, 17)),
+    )
+    around = [Box((zlo, ylo, 0), (zhi, yhi, 45)) for zlo, ylo, zhi, yhi in boxes]
+    found = [region for box in around for region in regions(problem, 0, groups(problem)[0], box, carries=False)]
+    held = {(cell, region.variant) for region in found for cell in region.box.cells()}
+    made = {(cell, part.variant) for row in row_regions(found) for part in row.regions for cell in part.box.cells()}
+    assert made == held
 
 
 def test_blocks_of_a_table_follow_one_another() -> None:

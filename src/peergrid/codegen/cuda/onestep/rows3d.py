@@ -75,7 +75,9 @@ class RowRegion:
 
 
 def row_regions(found: Sequence[Region]) -> list[RowRegion]:
-    """Disjoint regions put together to rows, those with the narrowest rows first: they take longest."""
+    """Regions, of which those around neighbouring boxes overlap, put together to rows, those with the narrowest rows
+    first: they take longest.
+    """
     planes, lines = (_cuts(found, axis) for axis in (0, 1))
     made: list[RowRegion] = []
     for (zlo, zhi), (ylo, yhi) in product(pairwise(planes), pairwise(lines)):
@@ -123,9 +125,9 @@ def _runs(here: Sequence[Region]) -> Iterator[tuple[tuple[int, int, Variant], ..
 
 
 def _joined(made: list[RowRegion], fresh: RowRegion) -> list[RowRegion]:
-    """Row regions with the same parts that together are a box, as one."""
+    """Row regions with the same parts that together are a box, as one. What overlaps may leave a gap as large."""
     for other in made:
-        whole = other.box.hull(fresh.box)
-        if other.parts == fresh.parts and whole.size == other.box.size + fresh.box.size:
+        whole, alone = other.box.hull(fresh.box), not other.box.overlaps(fresh.box)
+        if alone and other.parts == fresh.parts and whole.size == other.box.size + fresh.box.size:
             return _joined([kept for kept in made if kept is not other], RowRegion(whole, fresh.parts))
     return [*made, fresh]
