@@ -194,6 +194,20 @@ def test_nothing_is_copied_across_edges_that_kernels_wrap(shape: Index, depth: i
     assert bool(driver.kernels & {"store_4"}) == (shape[2] % 4 != 0)
 
 
+@stencil
+def far(u: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.1 * (u[2, 0, 0] + u[-2, 0, 0] + u[0, 0, 2] + u[0, 0, -2])
+
+
+def test_schedules_of_a_layout_wrap_all_or_none() -> None:
+    """Three steps read more cells across an edge of the shortest axis than it has; one and two steps do not."""
+    problem, options = Problem.of(far(random(Grid((48, 22, 4), "periodic"), "u", 1))), Options("serial", depth=3)
+    plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
+    with closing(CudaExecutor(plan, 3, (0,), driver=HostDriver(gpu=GPU))) as executor:
+        made = [executor.carried_out(build(plan, options, steps, 0)).ops for steps in (1, 2, 3)]
+    assert len({any(isinstance(op, WrappedCompute) for op in ops) for ops in made}) == 1
+
+
 @pytest.mark.parametrize(("depth", "block"), [(3, 3), (4, 2)])
 @pytest.mark.parametrize("split", [(2, 1, 1), (1, 1, 3)])
 def test_several_steps_of_parts_of_a_periodic_grid(split: Index, depth: int, block: int) -> None:

@@ -114,7 +114,7 @@ class StreamKernel:
         aligned = (True, True, grid.shape[2] % width == 0)
         found = [0, 0, 0]
         for axis, size in enumerate(grid.shape):
-            once = max(max(one.below[axis], one.above[axis]) for one in growth.values()) <= size
+            once = all(max(one.below[axis], one.above[axis]) <= size for one in growth.values())
             if grid.periodic[axis] and aligned[axis] and once and box.shape[axis] == size:
                 found[axis] = size
         return found[0], found[1], found[2]

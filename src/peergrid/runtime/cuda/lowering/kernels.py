@@ -170,13 +170,13 @@ class Kernels:
 
     def wrap(self, schedule: Schedule) -> bool:
         """True where every pass reads across periodic edges of its device's own by itself, so that nothing is copied
-        there. So do shorter passes, by which a run may end: all schedules of a layout are made alike.
+        there: passes of all lengths, as runs may end by shorter ones, and schedules of a layout follow each other.
         """
         layout = self.layout
         if not layout.wrapped or len(layout.blocks) > 1 or self.norm is not None or layout.problem.reductions:
             return False
-        shorter = (steps for steps in range(1, layout.blocks[0]) if supports(layout.problem, steps, self.gpu))
-        plans = [*self.plans(schedule).values(), *(self._plan(steps, self._owned) for steps in shorter)]
+        lengths = (steps for steps in range(1, layout.blocks[0] + 1) if supports(layout.problem, steps, self.gpu))
+        plans = [*self.plans(schedule).values(), *(self._plan(steps, self._owned) for steps in lengths)]
         return bool(plans) and all(plan.wraps(layout.partition.owned) for plan in plans)
 
     def _reducing(self, schedule: Schedule) -> Needed:
@@ -200,9 +200,9 @@ class Kernels:
         setting = self._setting
         problem = setting.problem
         if steps > 1:
-            streamed = across_edges(problem, steps, self.gpu) if problem.grid.ndim == 3 else None
-            if streamed is not None:
-                return StreamingPlan(setting, streamed, works)
+            wrapping = across_edges(problem, steps, self.gpu)
+            if wrapping is not None:
+                return StreamingPlan(setting, wrapping, works)
             return TiledPlan(setting, self._several(steps), works)
         largest = max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
         streamed = one_pass(problem, self.gpu) if problem.grid.ndim == 3 else None
