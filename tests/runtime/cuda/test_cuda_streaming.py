@@ -208,6 +208,18 @@ def test_schedules_of_a_layout_wrap_all_or_none() -> None:
     assert len({any(isinstance(op, WrappedCompute) for op in ops) for ops in made}) == 1
 
 
+@stencil
+def filled(u: Any) -> None:
+    u.next[0, 0, 0] = 1.0
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_updates_that_read_nothing(depth: int) -> None:
+    problem = Problem.of(filled(random(Grid((48, 22, 44), "periodic"), "u", 1)))
+    answer = carried_out(problem, (1, 1, 1), Options("overlap", depth=depth, block=1), HostDriver(gpu=GPU))
+    assert answer == expected(problem)
+
+
 @pytest.mark.parametrize(("depth", "block"), [(3, 3), (4, 2)])
 @pytest.mark.parametrize("split", [(2, 1, 1), (1, 1, 3)])
 def test_several_steps_of_parts_of_a_periodic_grid(split: Index, depth: int, block: int) -> None:
