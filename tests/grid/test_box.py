@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from peergrid.errors import UsageError
 from peergrid.grid import Box, subtract
+from peergrid.grid.box import disjoint
 
 
 @st.composite
@@ -48,9 +49,17 @@ def test_the_hull_is_the_smallest_box_around_both(one: Box, two: Box) -> None:
         assert hull == Box(tuple(lo.tolist()), tuple(hi.tolist()))
 
 
-@given(st.lists(boxes(), max_size=3), boxes())
-def test_subtract_takes_the_cut_from_every_box(some: list[Box], cut: Box) -> None:
-    assert cells(*subtract(some, cut)) == cells(*some) - cells(cut)
+@given(st.lists(boxes(), max_size=3), st.lists(boxes(), max_size=3))
+def test_subtract_takes_all_cuts_from_every_box(some: list[Box], cuts: list[Box]) -> None:
+    assert cells(*subtract(some, *cuts)) == cells(*some) - cells(*cuts)
+
+
+@given(st.lists(boxes(), max_size=4))
+def test_disjoint_boxes_have_each_cell_once_and_none_is_empty(some: list[Box]) -> None:
+    found = disjoint(some)
+    assert cells(*found) == cells(*some)
+    assert sum(piece.size for piece in found) == len(cells(*some))
+    assert not any(piece.empty for piece in found)
 
 
 @given(boxes(3))

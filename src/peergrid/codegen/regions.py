@@ -36,9 +36,7 @@ def split(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
 def cover(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
     """The parts, and further ones for the cells of the box that were in none."""
     parts = list(parts)
-    rest: tuple[Box, ...] = (box,)
-    for cells, _ in parts:
-        rest = subtract(rest, cells)
+    rest = subtract((box,), *(cells for cells, _ in parts))
     return split(parts, box, label) + [(cells, frozenset((label,))) for cells in rest if not cells.empty]
 
 

@@ -155,6 +155,17 @@ class Box:
         return "×".join(f"[{a},{b})" for a, b in zip(self.lo, self.hi, strict=True))
 
 
-def subtract(boxes: Iterable[Box], cut: Box) -> tuple[Box, ...]:
-    """The cells of disjoint boxes outside `cut`, as disjoint boxes."""
-    return tuple(piece for box in boxes for piece in box - cut)
+def subtract(boxes: Iterable[Box], *cuts: Box) -> tuple[Box, ...]:
+    """The cells of disjoint boxes outside all the cuts, as disjoint boxes."""
+    rest = tuple(boxes)
+    for cut in cuts:
+        rest = tuple(piece for box in rest for piece in box - cut)
+    return rest
+
+
+def disjoint(boxes: Iterable[Box]) -> tuple[Box, ...]:
+    """The cells of all boxes as disjoint boxes: of each those that are in none before it."""
+    found: tuple[Box, ...] = ()
+    for box in boxes:
+        found += subtract(() if box.empty else (box,), *found)
+    return found

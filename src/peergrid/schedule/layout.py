@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.grid import Box, Index
-from peergrid.grid.box import subtract
+from peergrid.grid.box import disjoint, subtract
 from peergrid.grid.partition import Partition
 from peergrid.stencil import Growth, Problem, footprint, read_box, read_boxes, reduced_boxes, write_box
 
@@ -126,13 +126,7 @@ class Layout:
         others need not have arrived.
         """
         known = self._unwrapped(device, name)
-        ghosts = list[Box]()
-        for box in self._read(device, name):
-            fresh: tuple[Box, ...] = (box,)
-            for other in (known, *ghosts):
-                fresh = subtract(fresh, other)
-            ghosts += fresh
-        for ghost in ghosts:
+        for ghost in disjoint(subtract(self._read(device, name), known)):
             for halo in self._images(name, device, known, device, ghost):
                 if not any(d and not whole for d, whole in zip(halo.direction, self._whole, strict=True)):
                     yield halo
@@ -163,18 +157,11 @@ class Layout:
         """The cells of some boxes, those beyond periodic edges of axes that are not split moved to the other end, as
         boxes that do not overlap.
         """
-        found: tuple[Box, ...] = ()
-        for box in boxes:
-            fresh: tuple[Box, ...] = (box,)
-            for axis, whole in enumerate(self._whole):
-                if whole:
-                    fresh = tuple(one for part in fresh for one in _wrapped(part, axis, self.problem.grid.shape[axis]))
-            for one in fresh:
-                rest: tuple[Box, ...] = (one,)
-                for known in found:
-                    rest = subtract(rest, known)
-                found += rest
-        return found
+        found = tuple(boxes)
+        for axis, whole in enumerate(self._whole):
+            if whole:
+                found = tuple(one for part in found for one in _wrapped(part, axis, self.problem.grid.shape[axis]))
+        return disjoint(found)
 
     @cached_property
     def _whole(self) -> tuple[bool, ...]:

@@ -12,7 +12,7 @@ from functools import reduce
 from operator import add, le
 
 from peergrid.grid import Box, Grid, Index
-from peergrid.grid.box import subtract
+from peergrid.grid.box import disjoint, subtract
 from peergrid.stencil.lagged import without_update
 from peergrid.stencil.problem import Problem, Stage
 from peergrid.stencil.reduction import Reduction
@@ -139,13 +139,8 @@ def read_boxes(problem: Problem, name: str, box: Box, steps: int) -> tuple[Box, 
     whole = read_box(problem, name, box, steps)
     if steps != 1 or name not in problem.state:
         return () if whole.empty else (whole,)
-    found: list[Box] = []
-    for growth in arms(problem)[name]:
-        rest = [problem.grid.clip(growth.apply(box)) & whole]
-        for known in found:
-            rest = [piece for part in rest for piece in part - known]
-        found += [piece for piece in rest if not piece.empty]
-    return (whole,) if sum(piece.size for piece in found) == whole.size else tuple(found)
+    found = disjoint(problem.grid.clip(growth.apply(box)) & whole for growth in arms(problem)[name])
+    return (whole,) if sum(piece.size for piece in found) == whole.size else found
 
 
 @remembered()
@@ -165,7 +160,7 @@ def _renewed(problem: Problem, name: str) -> bool:
     ]
     written = (_endless(problem.grid, update.box) for update, _ in problem.stages[number].writers(name))
     seen = tuple(part for _, box in reading for part in _folded(problem.grid, box))
-    return all(n > number for n, _ in reading) and not reduce(subtract, written, seen)
+    return all(n > number for n, _ in reading) and not subtract(seen, *written)
 
 
 @remembered()
@@ -198,14 +193,9 @@ def reduced_boxes(problem: Problem, reduction: Reduction, name: str, box: Box) -
     cells, described = box & reduction.box, reduction.described[name]
     if cells.empty:
         return ()
-    found: list[Box] = []
-    for read in sorted((read for read in reduction.reads if read.field == name), key=lambda read: read.offset):
-        for seen in _folded(problem.grid, cells.shift(read.offset)):
-            rest = [seen & _reach(problem, described.box)]
-            for known in found:
-                rest = [piece for part in rest for piece in part - known]
-            found += [piece for piece in rest if not piece.empty]
-    return tuple(found)
+    reads = sorted((read for read in reduction.reads if read.field == name), key=lambda read: read.offset)
+    seen = (part for read in reads for part in _folded(problem.grid, cells.shift(read.offset)))
+    return disjoint(part & _reach(problem, described.box) for part in seen)
 
 
 def _folded(grid: Grid, box: Box) -> list[Box]:

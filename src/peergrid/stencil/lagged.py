@@ -93,11 +93,8 @@ def kept_value(problem: Problem, name: str) -> float | None:
 
 def without_update(problem: Problem, name: str) -> tuple[Box, ...]:
     """The cells of a field that no update writes."""
-    rest: tuple[Box, ...] = (problem.fields[name].box,)
-    for stage in problem.stages:
-        for update, _ in stage.writers(name):
-            rest = tuple(piece for piece in subtract(rest, update.box) if not piece.empty)
-    return rest
+    written = (update.box for stage in problem.stages for update, _ in stage.writers(name))
+    return subtract((problem.fields[name].box,), *written)
 
 
 def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:

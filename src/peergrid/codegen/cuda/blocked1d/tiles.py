@@ -19,13 +19,10 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
 
     recorded: receivers to serve, which boundary tiles do, some of them on cells that interior tiles make, too.
     """
-    free = [box & allowed(tile.problem, tile.shape.steps, box)]
-    for excluded in obstacles(tile.problem, tile.shape.steps):
-        free = list(subtract(free, excluded))
+    inside = box & allowed(tile.problem, tile.shape.steps, box)
+    free = subtract((inside,), *obstacles(tile.problem, tile.shape.steps))
     ranges = [part for part in map(_aligned, free) if part.shape[0] >= tile.useful]
-    rest = [box]
-    for part in ranges:
-        rest = list(subtract(rest, part))
+    rest = subtract((box,), *ranges)
     boundary = [piece for part in rest for piece in _cut(part, ceil(part.shape[0] / tile.shape.most))]
     heard = (Box.cell(tile.problem.receivers[number].cell) for number in recorded)
     boundary += dict.fromkeys(cell for cell in heard if not any(piece.covers(cell) for piece in boundary))

@@ -96,13 +96,6 @@ class Arguments:
         """The updates of a few cells, such as sources: where they lie is data."""
         return _movable(self.problem)
 
-    def bounds(self, update: Update, axis: int) -> tuple[str, str]:
-        """The C++ text of where an update's box begins and ends along an axis."""
-        if update not in self.movable:
-            return str(update.box.lo[axis]), str(update.box.hi[axis])
-        corner = f"a.corners[{self.movable.index(update)}][{axis}]"
-        return corner, f"{corner} + {update.box.shape[axis]}"
-
     @property
     def corners(self) -> NDArray[np.int32]:
         """The first cells of the movable updates, as the struct has them."""

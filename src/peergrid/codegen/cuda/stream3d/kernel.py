@@ -21,6 +21,7 @@ from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, first, least_planes, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
+from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
 from peergrid.stencil.cost import minimal_bytes
 
@@ -170,13 +171,7 @@ class StreamKernel:
         if self.steps == 1 and (few or not self.pays(made, gpu)):
             return Parts((), (box,), ())
         heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
-        after: list[Box] = []
-        for point in (*points, *heard):
-            fresh = [point & interior]
-            for known in after:
-                fresh = [piece for part in fresh for piece in part - known]
-            after += [piece for piece in fresh if not piece.empty]
-        return Parts((interior,), box - interior, tuple(after))
+        return Parts((interior,), box - interior, disjoint(point & interior for point in (*points, *heard)))
 
 
 def _busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.grid import Box
-from peergrid.grid.box import subtract
+from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, footprint
 
 Boxes = tuple[Box, ...]
@@ -83,10 +83,4 @@ def _grown(problem: Problem, later: int, rest: Boxes) -> Boxes:
     """The boxes of the state that are read to advance the boxes by `later` steps, as disjoint boxes."""
     needs = footprint(problem, later).inputs
     growth = reduce(Growth.__or__, (needs[name] for name in problem.state))
-    found: Boxes = ()
-    for box in rest:
-        fresh: Boxes = (problem.grid.clip(growth.apply(box)),)
-        for known in found:
-            fresh = subtract(fresh, known)
-        found += fresh
-    return found
+    return disjoint(problem.grid.clip(growth.apply(box)) for box in rest)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.grid import Box
-from peergrid.grid.box import subtract
+from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.expr import Read
 from peergrid.stencil.lagged import rotating_fields
@@ -46,13 +46,7 @@ class Rotation:
         grid, (_, *stages) = self.late.grid, self.late.stages
         changed = [update.box for stage in stages for update in stage.updates]
         changed += [Box.cell(receiver.cell) for receiver in self.late.receivers]
-        found = list[Box]()
-        for part in (image for box in boxes for one in changed for image in grid.images(one, box)):
-            fresh: tuple[Box, ...] = (part,)
-            for known in found:
-                fresh = subtract(fresh, known)
-            found += fresh
-        return tuple(found)
+        return disjoint(image for box in boxes for one in changed for image in grid.images(one, box))
 
 
 def rotation_of(problem: Problem, blocks: tuple[int, ...]) -> Rotation | None:

@@ -30,6 +30,7 @@ from peergrid.runtime.executor import DeviceArray, Views
 from peergrid.runtime.memory import owned_receivers, take_cells
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
+from peergrid.stencil.lagged import without_update
 
 MOST_GPUS = 1024
 NAN_WORD = 0x7FF80000  # a NaN in float32, and twice in a row a NaN in float64
@@ -287,7 +288,7 @@ class FieldMemory:
         if name in (*self.plan.rotating, *self.plan.rotating.values()):
             return
         problem = self.layout.problem
-        if problem.grid.ndim < 3 or name not in problem.state or not keeps_cells(problem, name):
+        if problem.grid.ndim < 3 or name not in problem.state or not without_update(problem, name):
             return
         yield self.pointer(device, name, 1 - slot)
         for blocks in self._scratch[device]:
@@ -366,15 +367,6 @@ def _series(problem: Problem) -> tuple[Array, ...]:
     """The samples of all signals, then the entries of all tables, as the arguments of kernels have them."""
     samples = (signal.samples for signal in problem.signals.values())
     return (*samples, *(table.values for table in problem.tables.values()))
-
-
-def keeps_cells(problem: Problem, name: str) -> bool:
-    """True where some cells of a state field are in the box of no update."""
-    boxes = (update.box for stage in problem.stages for update, _ in stage.writers(name))
-    rest: tuple[Box, ...] = (problem.fields[name].box,)
-    for box in boxes:
-        rest = tuple(piece for part in rest for piece in part - box)
-    return bool(rest)
 
 
 def _cells(problem: Problem, block: BlockLayout, values: FirstValues) -> Array:
