@@ -154,7 +154,7 @@ def test_a_neighbour_is_waited_for_by_name() -> None:
     executor = CudaExecutor(plan, STEPS, (0, 1, 2), driver=HostDriver())
     kernel = kernels_of(executor._execution).exchanging(schedule)[0]
     assert isinstance(kernel, PeerKernel)
-    chain = Chain(executor._execution, schedule, kernel.links, [()] * 3)
+    chain = Chain(executor._execution, schedule, kernel.links, [()] * 3, 0)
     for device in range(3):
         sides = chain.links(device, 0, 0)["side"][0]
         for other, side in ((device - 1, sides[0]), (device + 1, sides[1])):

@@ -24,16 +24,22 @@ Ends = dict[tuple[int, int], list[int]]
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Kernels that exchange by the same tables.
+    """Kernels that exchange by the same tables: what launches for each pass and one for many have in common.
 
-    regions: the tables of each device's tiles; notes: the address of a recorded run's list.
+    regions: the tables of each device's tiles; notes: the address of a recorded run's list (0: none).
     """
 
     execution: ExecutionContext
     schedule: Schedule
     tables: ExchangeTables
     regions: Sequence[Sequence[NDArray[Any]]]
-    notes: int = 0
+    notes: int
+
+    @cached_property
+    def passes(self) -> tuple[Compute, ...]:
+        """One computation of each pass, in order."""
+        found = {op.level: op for op in self.schedule.ops if isinstance(op, Compute)}
+        return tuple(found[level] for level in sorted(found))
 
     @cached_property
     def boundary_tiles(self) -> tuple[tuple[int, int], ...]:
@@ -97,12 +103,6 @@ class Chain:
 def passed(strategy: StrategyName) -> Flag:
     """The passes that a strategy's kernels have made; an executor may carry out several, each with flags of its own."""
     return Flag(0, f"passes of '{strategy}' kernels")
-
-
-def passes(schedule: Schedule) -> list[Compute]:
-    """One computation of each pass, in order."""
-    found = {op.level: op for op in schedule.ops if isinstance(op, Compute)}
-    return [found[level] for level in sorted(found)]
 
 
 def hosts_of_devices(schedule: Schedule) -> dict[int, int]:

@@ -14,7 +14,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed, passes
+from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -32,8 +32,8 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, kernel: PeerKer
 
     notes: the address of a recorded run's list.
     """
-    row = _row(execution, schedule, replace(kernel, recorded=bool(notes)), notes)
-    for ordinal, share in row.waiting().items():
+    chain = _chain(execution, schedule, replace(kernel, recorded=bool(notes)), notes)
+    for ordinal, share in chain.waiting().items():
         if share > MOST_WAITING:
             return (
                 f"GPU {ordinal} is used as several devices, whose kernels would fill {share:.0%} of it while they wait "
@@ -41,37 +41,32 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, kernel: PeerKer
             )
     devices, host_of = execution.devices.mine, hosts_of_devices(schedule)
     commands = {host: CommandWriter(execution.devices) for host in sorted({host_of[device] for device in devices})}
-    for number, part in enumerate(row.passes):
+    for number, part in enumerate(chain.passes):
         for device in devices:
-            row.write(commands[host_of[device]], device, number, part)
-    queues = [queue for device in devices for queue in row.queues(device)]
+            chain.write(commands[host_of[device]], device, number, part)
+    queues = [queue for device in devices for queue in chain.queues(device)]
     queues += [] if execution.norms is None else [_sums_queue(device) for device in devices]
     buffers = {host: made.finish() for host, made in commands.items()}
-    return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(row.passes)})
+    return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(chain.passes)})
 
 
-def _row(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int) -> _Row:
+def _chain(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int) -> _PeerChain:
     tiles, devices = tiles_on(execution, kernel), range(execution.layout.devices)
     boxes = [execution.layout.partition.owned(device) for device in devices]
     cut = [list(tiles.cut(device, (boxes[device],))) for device in devices]
     launches = {d: [tiles.launch(d, part, boxes[d]) for part in cut[d]] for d in execution.devices.mine}
     regions = [[launch.regions for launch in found] for found in cut]
-    chain = Chain(execution, schedule, kernel.links, regions, notes)
-    return _Row(execution, schedule, kernel, tiles, cut, launches, chain, passes(schedule))
+    return _PeerChain(execution, schedule, kernel.links, regions, notes, kernel, tiles, cut, launches)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """The devices in a row: what each launches in a pass, and how many tiles each has at its ends."""
+@dataclass(frozen=True, eq=False)
+class _PeerChain(Chain):
+    """The launches of each device in a pass."""
 
-    execution: ExecutionContext
-    schedule: Schedule
     kernel: PeerKernel
     tiles: DeviceTiles
     cut: Sequence[Sequence[Launch]]
     launches: Mapping[int, Sequence[KernelLaunch]]
-    chain: Chain
-    passes: Sequence[Compute]
 
     def waiting(self) -> dict[int, float]:
         """For each GPU that is used as several devices, the share of it that tiles may take while they wait."""
@@ -85,7 +80,7 @@ class _Row:
 
     def _share(self, device: int, launch: Launch) -> float:
         box = self.execution.layout.partition.owned(device)
-        tiles = sum(self.kernel.links.counts(box, [launch.regions]))
+        tiles = sum(self.tables.counts(box, [launch.regions]))
         blocks = -(-tiles // launch.program.tiles_per_block)
         return blocks / self.tiles.resident(device, launch.program)
 
@@ -107,9 +102,9 @@ class _Row:
         """One pass of one device; its kernels all end before the next, beside which its norms are summed up."""
         queues, interior = self.queues(device), self.cut[device][0].program
         strips = queues[-1] if (queues[0].name, queues[-1].name) == ("interior", "strips") else None
-        operation, slots = self.chain.awaits(device, number), (part.source, part.target)
+        operation, slots = self.awaits(device, number), (part.source, part.target)
         for queue, launch in zip(queues, self.launches[device], strict=True):
-            links = self.chain.links(device, number, operation)
+            links = self.links(device, number, operation)
             if strips and queue == queues[0]:
                 links["begun"], links["last"] = (
                     self.execution.flag(_begun(device)),

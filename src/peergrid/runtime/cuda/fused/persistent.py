@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
-from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel, Tables
+from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.cuda.persistent_choice import resident
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.fused.chain import Chain, passed, passes
+from peergrid.runtime.cuda.fused.chain import Chain, passed
 from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -63,7 +63,7 @@ def lower_persistent(
     room = _room(execution, kernel)
     if not all(room):
         return UNFIT
-    found = _row(execution, schedule, kernel, room, notes)
+    found = _chain(execution, schedule, kernel, room, notes)
     one, together = found.lowered(1), lru_cache(maxsize=16)(found.lowered)
     return Repeated(one.schedule, one.buffers, one.queues, one.reasons, one.increments, found.most, together)
 
@@ -83,41 +83,38 @@ def _room(execution: ExecutionContext, kernel: PersistentKernel) -> list[int]:
     ]
 
 
-def _row(
+def _chain(
     execution: ExecutionContext, schedule: Schedule, kernel: PersistentKernel, room: Sequence[int], notes: int
-) -> _Row:
-    tiles, tables, launches = tiles_on(execution, kernel.made), list[Tables](), dict[int, KernelLaunch]()
+) -> _PersistentChain:
+    tiles, launches = tiles_on(execution, kernel.made), dict[int, KernelLaunch]()
+    regions = list[tuple[NDArray[Any], NDArray[Any]]]()
     for device in range(execution.layout.devices):
         box = execution.layout.partition.owned(device)
         interior, boundary, receivers = kernel.tables(box, room[device], execution.memory.recorded[device])
         part = Launch(kernel.program, boundary if len(boundary) else interior, receivers)
         blocks = min(room[device], kernel.units(interior, boundary))
-        tables.append((interior, boundary, receivers))
+        regions.append((interior, boundary))
         if device in execution.devices.mine:
             launches[device] = replace(tiles.launch(device, part, box), blocks=blocks)
-    chain = Chain(execution, schedule, kernel.links, [found[:2] for found in tables], notes)
-    return _Row(schedule, chain, tables, launches)
+    return _PersistentChain(execution, schedule, kernel.links, regions, notes, launches)
 
 
 @dataclass(frozen=True, eq=False)
-class _Row:
-    """The launches of the devices, each with its tiles and its launch."""
+class _PersistentChain(Chain):
+    """The launch of each device."""
 
-    schedule: Schedule
-    chain: Chain
-    tables: Sequence[Tables]
     launches: Mapping[int, KernelLaunch]
 
     @property
     def most(self) -> int:
         """Iterations in one launch."""
-        execution, count = self.chain.execution, len(passes(self.schedule))
-        iteration = execution.step_seconds * self.schedule.steps
-        return max(1, min(int(IN_FLIGHT_SECONDS / iteration), execution.gpu.persistent_passes // count))
+        iteration = self.execution.step_seconds * self.schedule.steps
+        passes = self.execution.gpu.persistent_passes // len(self.passes)
+        return max(1, min(int(IN_FLIGHT_SECONDS / iteration), passes))
 
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
-        commands, count = CommandWriter(self.chain.execution.devices), iterations * len(passes(self.schedule))
+        commands, count = CommandWriter(self.execution.devices), iterations * len(self.passes)
         for device in self.launches:
             self._write(commands, device, count)
         queues = tuple(self._queue(device) for device in self.launches)
@@ -125,10 +122,10 @@ class _Row:
         return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {MANY: count, MET: count})
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
-        execution, launch, first = self.chain.execution, self.launches[device], passes(self.schedule)[0]
+        ordinals, launch, first = self.execution.devices.ordinals, self.launches[device], self.passes[0]
         barrier, queue, slots = self._barrier(device), self._queue(device), (first.source, first.target)
-        links, arguments = self.chain.links(device, 0, barrier), self._arguments(device, count)
-        shared = execution.devices.ordinals.count(execution.devices.ordinals[device]) > 1
+        links, arguments = self.links(device, 0, barrier), self._arguments(device, count)
+        shared = ordinals.count(ordinals[device]) > 1
         whole = replace(launch, more=(links, arguments), cooperative=not shared)
         whole.write(commands, barrier, queue, slots, 0)
         commands.relocations += [
@@ -137,11 +134,11 @@ class _Row:
         ]
 
     def _arguments(self, device: int, count: int) -> NDArray[Any]:
-        devices, (interior, boundary, _) = self.chain.execution.devices, self.tables[device]
+        devices, (interior, boundary) = self.execution.devices, self.regions[device]
         arguments = np.zeros(1, PASSES)
         arguments["interior"], arguments["interior_count"] = devices.constant(device, interior), len(interior)
         arguments["boundary"], arguments["boundary_count"] = devices.constant(device, boundary), len(boundary)
-        arguments["passes"], arguments["arrived"] = count, self.chain.execution.flag(Flag(device, MET.name))
+        arguments["passes"], arguments["arrived"] = count, self.execution.flag(Flag(device, MET.name))
         return arguments
 
     def _queue(self, device: int) -> Queue:
