@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.expressions import helpers
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
@@ -116,6 +116,12 @@ def unit(
         updates.source,
     )
     return "\n".join((*filter(None, head), *(plan.source(updates) for plan in plans), kernel))
+
+
+def prelude(arguments: Arguments, norm: str | None = None) -> str:
+    """The text that kernels of several steps start with: structs and helpers."""
+    norms = ("norms.cuh",) if norm else ()
+    return "\n".join((helpers(arguments.problem), arguments.source, include("async_copy.cuh", "helpers.cuh", *norms)))
 
 
 def warp_of(warps: int, *, alike: bool) -> str:

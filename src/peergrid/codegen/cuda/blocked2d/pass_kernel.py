@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import Self
 
 from peergrid.codegen.cuda.blocked.interior import FAR
-from peergrid.codegen.cuda.blocked.kernel import program
-from peergrid.codegen.cuda.blocked.prelude import prelude
+from peergrid.codegen.cuda.blocked.kernel import prelude, program
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel

@@ -9,7 +9,7 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.stream3d.bounds import bounds
 from peergrid.codegen.cuda.stream3d.correctable import corrected
-from peergrid.codegen.cuda.stream3d.layer_fields import of_layer
+from peergrid.codegen.cuda.stream3d.corrections import of_layer
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, ring_name
 from peergrid.stencil.expr import Read

@@ -9,7 +9,6 @@ from __future__ import annotations
 from peergrid.codegen.cuda.blocked.interior import core_of
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import Group, groups
-from peergrid.codegen.cuda.stream3d.layer_fields import alone, of_layer
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Update
@@ -89,3 +88,19 @@ def _in_ring(read: Read, usual: list[Read]) -> bool:
 def _both_change(one: Update, other: Update) -> bool:
     """True if two updates write the same field of a cell."""
     return one.box.overlaps(other.box) and not set(one.targets).isdisjoint(other.targets)
+
+
+def of_layer(problem: Problem, name: str) -> bool:
+    """True if a field exists on the smaller part of the grid."""
+    field = problem.fields[name]
+    return field.full and field.box.size <= problem.grid.box.size / 2
+
+
+def alone(problem: Problem, name: str, number: int) -> bool:
+    """True if nothing but one stage reads and writes a field, each cell for itself."""
+    for place, stage in enumerate(problem.stages):
+        for update in stage.updates:
+            reads = [read for read in update.reads if read.field == name]
+            if any(any(read.offset) for read in reads) or (place != number and (reads or name in update.targets)):
+                return False
+    return True

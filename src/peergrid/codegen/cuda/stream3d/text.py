@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
+from peergrid.codegen.cuda.blocked.kernel import prelude
 from peergrid.codegen.cuda.blocked.levels import Node
-from peergrid.codegen.cuda.blocked.prelude import prelude
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.names import flag
