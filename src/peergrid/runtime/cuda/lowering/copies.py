@@ -11,7 +11,7 @@ from peergrid.codegen.cuda import service
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.routes import Routes
-from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer
+from peergrid.runtime.cuda.lowering.transfer import Side, Transfer, memcpy_2d, memcpy_3d, transfer_of
 from peergrid.schedule.ops import Copy, Queue
 
 
@@ -39,16 +39,8 @@ class Copies:
 
     def _transfer(self, op: Copy) -> Transfer:
         memory = self.execution.memory
-        blocks = memory.plan.blocks
-        return transfer(
-            blocks[op.source_device][op.field],
-            blocks[op.target_device][op.field],
-            (op.source_box, op.target_box),
-            (
-                memory.pointer(op.source_device, op.field, op.slot),
-                memory.pointer(op.target_device, op.field, op.slot),
-            ),
-        )
+        source, target = (memory.pointer(d, op.field, op.slot) for d in (op.source_device, op.target_device))
+        return transfer_of(op, memory.plan.blocks, (source, target))
 
     def _stores(self, commands: CommandWriter, number: int, ops: Sequence[Copy]) -> None:
         """One kernel of the source device that stores several halos into their targets."""

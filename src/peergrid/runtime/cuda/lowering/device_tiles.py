@@ -47,10 +47,9 @@ class DeviceTiles:
 
     def launch(self, device: int, launch: Launch, whole: Box) -> KernelLaunch:
         """The launch over tiles of a box."""
-        devices, values = self._execution.devices, self._arguments(device, whole)
-        values["regions"], values["count"] = devices.constant(device, launch.regions), len(launch.regions)
-        if len(launch.receivers):
-            values["receivers"] = devices.constant(device, launch.receivers)
+        values = self._execution.arguments(
+            device, whole, self._given, regions=launch.regions, receivers=launch.receivers
+        )
         return self._launch(device, launch.program, launch.blocks, values, whole)
 
     def sums(self, device: int) -> KernelLaunch | None:
@@ -58,7 +57,7 @@ class DeviceTiles:
         program, whole = self._kernel.sums, self._execution.layout.partition.owned(device)
         if self._kernel.norm is None or program is None:
             return None
-        bands, values = -(-whole.shape[0] // NORM_ROWS), self._arguments(device, whole)
+        bands, values = -(-whole.shape[0] // NORM_ROWS), self._execution.arguments(device, whole, self._given)
         return replace(self._launch(device, program, bands, values, whole), rows=self._kernel.steps)
 
     def remainder(self, device: int, boxes: Boxes) -> Boxes:
@@ -119,17 +118,12 @@ class DeviceTiles:
 
     def _launch(self, device: int, program: Program, blocks: int, values: NDArray[Any], box: Box) -> KernelLaunch:
         """The launch of a program, granted its shared memory, with the norms of a box if the kernel takes them."""
-        programs, norms = self._execution.programs, self._execution.norms
+        programs = self._execution.programs
         function = programs.function(device, program.source, program.entry)
         programs.resident(device, program)
         launch = KernelLaunch.of(program, function, blocks, values)
-        return (
-            launch if norms is None or self._kernel.norm is None else replace(launch, norms=norms.structs(device, box))
-        )
-
-    def _arguments(self, device: int, box: Box) -> NDArray[Any]:
-        """`Arguments` without tiles."""
-        return self._execution.arguments(device, box, self._given)
+        summed = self._execution.norms if self._kernel.norm else None
+        return launch if summed is None else replace(launch, norms=summed.structs(device, box))
 
     @cached_property
     def _given(self) -> Arguments:

@@ -32,6 +32,7 @@ from peergrid.schedule.ops import Copy, Flag, Op, Queue, Semaphore, SignalOp, Si
 SECOND = 1_000_000_000
 MOST_BARRIERS = 16
 Made = TypeVar("Made")
+Table = NDArray[Any]
 
 
 class ExecutionContext:
@@ -110,10 +111,26 @@ class ExecutionContext:
         """One of the small kernels on a device."""
         return self.programs.function(device, service.SOURCE, name)
 
-    def arguments(self, device: int, box: Box, given: Arguments | None = None) -> NDArray[Any]:
+    def arguments(
+        self,
+        device: int,
+        box: Box,
+        given: Arguments | None = None,
+        *,
+        regions: Table | None = None,
+        receivers: Table | None = None,
+    ) -> NDArray[Any]:
         """The arguments of a device's kernels for the cells of a box, shape (1,); given: as a problem of parts of the
-        run's takes them.
+        run's takes them; regions, receivers: tables that a kernel works through, of which `count` is the length.
         """
+        values = self._arguments(device, box, given)
+        for name, table in (("receivers", receivers), ("regions", regions)):
+            if table is not None and len(table):
+                values[name], values["count"] = self.devices.constant(device, table), len(table)
+        return values
+
+    def _arguments(self, device: int, box: Box, given: Arguments | None) -> NDArray[Any]:
+        """The same without tables."""
         whole = self.once(("arguments", device), lambda: self.memory.template(device)).copy()
         whole["lo"][0, : box.ndim], whole["hi"][0, : box.ndim] = box.lo, box.hi
         if given is None:

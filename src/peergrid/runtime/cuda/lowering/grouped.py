@@ -14,7 +14,7 @@ from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.processes import Calls
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.messages import Message, counted, transfer_of
+from peergrid.runtime.cuda.lowering.messages import Message, counted, half_of
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer
 from peergrid.schedule.ops import Send
 
@@ -52,7 +52,7 @@ class GroupedMessages:
 
     def _ends(self, op: Message, place: int) -> tuple[Transfer, Side]:
         """The runs of a message, and where they lie without gaps: in the field itself if they are one run."""
-        moved, device = transfer_of(self.execution, op), op.queue.device
+        moved, device = half_of(self.execution, op), op.queue.device
         if not moved.counts:
             return moved, moved.source if isinstance(op, Send) else moved.target
         key, devices = ("group", counted(op), place, moved.bytes), self.execution.devices

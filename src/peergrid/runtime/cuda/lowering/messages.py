@@ -17,7 +17,7 @@ from peergrid.runtime.cuda.device.processes import Line
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.signals import WAIT, WRITE, Word, in_stream
-from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer
+from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer_of
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Flag, Receive, Send, describe
 
@@ -50,7 +50,7 @@ class Messages:
             self._write(commands, number, op)
 
     def _write(self, commands: CommandWriter, number: int, op: Message) -> None:
-        execution, flag, moved = self.execution, counted(op), transfer_of(self.execution, op)
+        execution, flag, moved = self.execution, counted(op), half_of(self.execution, op)
         buffers = self.buffers.setdefault(flag, [])
         place, sends = len(buffers) + 1, isinstance(op, Send)
         address = execution.message_buffer(flag, len(buffers), moved.bytes)
@@ -92,10 +92,9 @@ class Messages:
         return self.execution.message_words.address(Flag(flag.device, f"{flag.name} {side}"))
 
 
-def transfer_of(execution: ExecutionContext, op: Message, *, symmetric: bool = False) -> Transfer:
+def half_of(execution: ExecutionContext, op: Message, *, symmetric: bool = False) -> Transfer:
     """The runs of a message in the field here; the other end is nowhere, or, in symmetric memory, at the same place."""
     memory, sends = execution.memory, isinstance(op, Send)
     here = memory.pointer(op.queue.device, op.field, op.slot)
     there = here if symmetric else 0
-    source, target = (memory.plan.blocks[device][op.field] for device in (op.source_device, op.target_device))
-    return transfer(source, target, (op.source_box, op.target_box), (here, there) if sends else (there, here))
+    return transfer_of(op, memory.plan.blocks, (here, there) if sends else (there, here))

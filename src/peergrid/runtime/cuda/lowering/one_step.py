@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any
-
-from numpy.typing import NDArray
 
 from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.program import receiver_table
@@ -50,7 +47,9 @@ class OneStepPlan(KernelPlan):
         for launch in self._program.launches(boxes, self.setting.recorded[device], later):
             unit = self._program.units[self._program.unit(launch.kernel)]
             function = execution.programs.function(device, unit, launch.kernel)
-            values = self._values(execution, device, launch)
+            heard = receiver_table(self.setting.problem, launch.receivers)
+            given = self._program.arguments
+            values = execution.arguments(device, launch.box, given, regions=launch.table(), receivers=heard)
             yield KernelLaunch(function, launch.blocks, launch.threads, 0, values, concurrent=launch.beside)
 
     @cached_property
@@ -58,15 +57,3 @@ class OneStepPlan(KernelPlan):
         problem, works = self.setting.problem, [boxes for _, boxes in self.works]
         carries = bool(self.later) or problem.grid.ndim < 3
         return onestep.program(problem, works, self.setting.gpu, carries=carries, later=self.later)
-
-    def _values(self, execution: ExecutionContext, device: int, launch: onestep.Launch) -> NDArray[Any]:
-        values = execution.arguments(device, launch.box, self._program.arguments)
-        if launch.regions:
-            values["regions"] = execution.devices.constant(device, launch.table())
-            values["count"] = len(launch.regions)
-        if launch.receivers:
-            values["receivers"] = execution.devices.constant(
-                device, receiver_table(self.setting.problem, launch.receivers)
-            )
-            values["count"] = len(launch.receivers)
-        return values

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from peergrid.costs.machine import Machine
 from peergrid.runtime.cuda.lowering.items import joint
-from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer
+from peergrid.runtime.cuda.lowering.transfer import Transfer, transfer_of
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Copy, Op, Record, Route, SignalOp, SignalWait, Wait, hosts_of
@@ -68,7 +68,7 @@ class Routes:
     def bytes_of(self, op: Copy) -> int:
         """The bytes in whose time a copy engine moves a halo."""
         if id(op) not in self._known:
-            self._known[id(op)] = in_time_of(self._moved(op), self.machine)
+            self._known[id(op)] = in_time_of(transfer_of(op, self.blocks), self.machine)
         return self._known[id(op)]
 
     @cached_property
@@ -90,15 +90,11 @@ class Routes:
 
     def _stored(self, ops: Sequence[Copy]) -> bool:
         """True where storing the halos that go together costs less than copying them; `serial` sends one by one."""
-        moved = [self._moved(op) for op in ops if op.source_device != op.target_device]
+        moved = [transfer_of(op, self.blocks) for op in ops if op.source_device != op.target_device]
         in_pieces = any(one.counts and one.run < self.machine.piece for one in moved)
         if not moved or not (in_pieces or self._in_the_way):
             return False
         return by_stores(self.machine, moved) <= by_copies(self.machine, moved)
-
-    def _moved(self, op: Copy) -> Transfer:
-        source, target = self.blocks[op.source_device][op.field], self.blocks[op.target_device][op.field]
-        return transfer(source, target, (op.source_box, op.target_box), (0, 0))
 
     @cached_property
     def _in_the_way(self) -> bool:

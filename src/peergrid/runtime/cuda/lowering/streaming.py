@@ -139,9 +139,7 @@ class StreamingPlan(KernelPlan):
         for number, launch in enumerate(self.kernel.launches(box, slots, awaited)):
             if not launch.blocks:  # of cells that no update of its stages writes
                 continue
-            program, values = launch.program, execution.arguments(device, box)
-            values["regions"] = execution.devices.constant(device, launch.regions)
-            values["count"] = len(launch.regions)
+            program, values = launch.program, execution.arguments(device, box, regions=launch.regions)
             function = execution.programs.function(device, program.source, program.entry)
             blocks = min(slots[number], launch.blocks) if self.kernel.shapes[number].lead else launch.blocks
             pace = self._pace(execution, device, box, number, launch, blocks)

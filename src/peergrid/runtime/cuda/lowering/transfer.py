@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from peergrid.grid import Box, Index
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
+from peergrid.schedule import ops
 
 UNIFIED = 4  # CU_MEMORYTYPE_UNIFIED: the address says where it is
 Words = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -42,6 +44,14 @@ class Transfer:
             pitches.insert(0, step)
             step *= count
         return Side(address, tuple(pitches))
+
+
+def transfer_of(
+    op: ops.Transfer, blocks: Sequence[Mapping[str, BlockLayout]], addresses: tuple[int, int] = (0, 0)
+) -> Transfer:
+    """The runs of an operation's cells; blocks: the memory of every device, by field; addresses: of the two blocks."""
+    source, target = (blocks[device][op.field] for device in (op.source_device, op.target_device))
+    return transfer(source, target, (op.source_box, op.target_box), addresses)
 
 
 def transfer(source: BlockLayout, target: BlockLayout, boxes: tuple[Box, Box], addresses: tuple[int, int]) -> Transfer:
