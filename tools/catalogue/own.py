@@ -24,11 +24,11 @@ def own_texts() -> tuple[Piece, ...]:
     found = {f"probe {name}": text(name) for name in SOURCES if name not in HEADED}
     for dtype in ("float32", "float64"):
         matrix = CsrMatrix.of(np.eye(2, dtype=dtype))
-        found[f"products, {dtype}"] = expanded(GpuProduct(matrix, products(matrix, np.ones(2))).source)
+        found[f"products, {dtype}"] = expanded(GpuProduct(matrix, products(matrix, np.ones(2))).program.source)
     limits = thresholds(0.4)
     found["half steps, alone"] = spins.source()
     half_step = GpuHalfStep(random_graph(64, 1), limits, 1, half_steps(first_words(2, 1)))
-    found["half steps, as passes"] = expanded(half_step.source)
+    found["half steps, as passes"] = expanded(half_step.program.source)
     for dtype, line in ((np.uint8, None), (np.uint16, None), (np.uint16, Line(1, 2))):
         found[f"images, {np.dtype(dtype)}, {line}"] = images.source(np.dtype(dtype), line)
     return tuple(Piece(name, source) for name, source in found.items())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.errors import UsageError
 from peergrid.grid import Box
@@ -29,22 +31,13 @@ class GpuProduct:
     matrix: CsrMatrix | SlicedMatrix
     problem: Problem
 
-    @property
-    def source(self) -> str:
+    @cached_property
+    def program(self) -> Program:
         text = resources.files("peergrid.sparse").joinpath("products.cu").read_text()
-        return f"{Arguments(self.problem).source}\n{text}"
-
-    @property
-    def entry(self) -> str:
-        return "multiply_slices" if isinstance(self.matrix, SlicedMatrix) else "multiply_rows"
-
-    @property
-    def threads(self) -> int:
-        return THREADS
-
-    @property
-    def shared(self) -> int:
-        return 0 if isinstance(self.matrix, SlicedMatrix) else ROUND_BYTES + SPARE * self.problem.itemsize
+        source, shared = f"{Arguments(self.problem).source}\n{text}", ROUND_BYTES + SPARE * self.problem.itemsize
+        if isinstance(self.matrix, SlicedMatrix):
+            return Program(source, "multiply_slices", THREADS, 0)
+        return Program(source, "multiply_rows", THREADS, shared)
 
     @property
     def counts_steps(self) -> bool:

@@ -124,14 +124,14 @@ class RangeProducts:
 
     def _product(self, commands: CommandWriter, source: int) -> None:
         """The calls of a product from one slot to the other: waits for all devices, then launches."""
-        devices, kernel = self._devices, self._kernel
+        devices, kernel, program = self._devices, self._kernel, self._kernel.program
         queues = [Queue(device, "products") for device in range(devices.count)]
         for queue in queues:
             for other in range(devices.count):
                 if other != queue.device:
                     commands.wait(-1, queue, Event(other, "product"))
         for device, box in enumerate(self._owned):
-            code = devices.driver.compile(kernel.source, devices.architecture(device), default_cache() / "cubin", None)
+            code = devices.driver.compile(program.source, devices.architecture(device), default_cache() / "cubin", None)
             values = np.zeros(1, self._arguments.dtype)
             values["fields"]["slot"][0, 0] = [one.address for one in self._slots]
             values["source"], values["target"] = source, 1 - source
@@ -139,11 +139,11 @@ class RangeProducts:
             commands.launch(
                 -1,
                 queues[device],
-                devices.function(device, code, kernel.entry),
+                devices.function(device, code, program.entry),
                 kernel.blocks(box),
-                kernel.threads,
+                program.threads,
                 values,
-                shared=kernel.shared,
+                shared=program.shared_bytes,
                 more=(self._tables[device],),
             )
             commands.record(-1, queues[device], Event(device, "product"))

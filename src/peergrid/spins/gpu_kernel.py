@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Box
@@ -41,22 +43,11 @@ class GpuHalfStep:
     seed: int
     problem: Problem
 
-    @property
-    def source(self) -> str:
+    @cached_property
+    def program(self) -> Program:
         parts = (include("system_memory.cuh"), Arguments(self.problem).source)
-        return "\n".join((*parts, file("half_step.cu"), file("half_step_pass.cu")))
-
-    @property
-    def entry(self) -> str:
-        return "half_step_pass"
-
-    @property
-    def threads(self) -> int:
-        return THREADS
-
-    @property
-    def shared(self) -> int:
-        return 0
+        source = "\n".join((*parts, file("half_step.cu"), file("half_step_pass.cu")))
+        return Program(source, "half_step_pass", THREADS, 0)
 
     @property
     def counts_steps(self) -> bool:

@@ -181,9 +181,9 @@ def test_passes_of_several_steps_are_refused() -> None:
 def test_the_kernels_compile_without_spills(architecture: str) -> None:
     pytest.importorskip("cuda.core")
     for matrix in MATRICES.values():
-        source = GpuProduct(matrix, products(matrix, np.ones(2500))).source
+        source = GpuProduct(matrix, products(matrix, np.ones(2500))).program.source
         found = resources(expanded(source), architecture)
         assert {name: one.spills for name, one in found.items()} == {"multiply_rows": 0, "multiply_slices": 0}
     with Relaxation(GRAPH, 0.4) as run:
-        source = GpuHalfStep(GRAPH, thresholds(0.4), 11, run.layout.problem).source
+        source = GpuHalfStep(GRAPH, thresholds(0.4), 11, run.layout.problem).program.source
     assert resources(expanded(source), architecture)["half_step_pass"].spills == 0

@@ -83,7 +83,7 @@ def test_norms_of_other_grids_than_2d_are_reductions(shape: tuple[int, ...]) -> 
 def test_kernels_compile_without_spilling(shape: tuple[int, ...]) -> None:
     one = problem(shape, "reflecting", "float32")
     for reduced, architecture in product(one.reductions[:2], ("sm_80", "sm_90", "sm_100")):
-        (found,) = nvrtc.resources(ReduceKernel(one, reduced).source, architecture).values()
+        (found,) = nvrtc.resources(ReduceKernel(one, reduced).program.source, architecture).values()
         assert found.spills == 0, (reduced.name, architecture, found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.common.names import flag, flags, identifiers
@@ -63,8 +64,9 @@ class ReduceKernel:
     entry = "reduce_cells"
 
     @cached_property
-    def source(self) -> str:
-        return "\n".join((prelude(self._arguments), include("reduce.cuh"), self._cell))
+    def program(self) -> Program:
+        source = "\n".join((prelude(self._arguments), include("reduce.cuh"), self._cell))
+        return Program(source, self.entry, THREADS, SHARED_BYTES)
 
     @cached_property
     def _arguments(self) -> Arguments:

@@ -25,7 +25,7 @@ class Program:
     entry: str
     threads: int
     shared_bytes: int
-    tiles_per_block: int
+    tiles_per_block: int = 1
     whole: bool = True
 
 

@@ -125,7 +125,7 @@ class PassKernel(TiledKernel):
     def sums(self) -> Program:
         """The kernel that adds up the partial sums of the norms."""
         source = "\n".join((prelude(Arguments(self.problem), self.norm), include("norm_sum.cuh")))
-        return Program(source, "norm_sum", 256, NORM_SUM_BYTES, 1)
+        return Program(source, "norm_sum", 256, NORM_SUM_BYTES)
 
     @property
     def grid_cut(self) -> Cut:

@@ -75,7 +75,7 @@ def program(rings: Rings, *, given: bool) -> Program:
     """The kernel of some rings; given: whether it takes how blocks keep in step, which axes wrap, and
     which tiles are awaited.
     """
-    return Program(Text(rings, given).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes, 1)
+    return Program(Text(rings, given).source, ENTRY, rings.shape.threads(rings.problem.itemsize), rings.shared_bytes)
 
 
 @dataclass(frozen=True)

@@ -118,10 +118,8 @@ class DeviceTiles:
 
     def _launch(self, device: int, program: Program, blocks: int, values: NDArray[Any], box: Box) -> KernelLaunch:
         """The launch of a program, granted its shared memory, with the norms of a box if the kernel takes them."""
-        programs = self._execution.programs
-        function = programs.function(device, program.source, program.entry)
-        programs.resident(device, program)
-        launch = KernelLaunch.of(program, function, blocks, values)
+        self._execution.programs.resident(device, program)
+        launch = KernelLaunch.of(self._execution, device, program, blocks, values)
         summed = self._execution.norms if self._kernel.norm else None
         return launch if summed is None else replace(launch, norms=summed.structs(device, box))
 

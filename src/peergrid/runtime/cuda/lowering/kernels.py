@@ -21,7 +21,7 @@ from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
-from peergrid.codegen.cuda.reduce import SHARED_BYTES, ReduceKernel
+from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
@@ -182,7 +182,7 @@ class Kernels:
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
         names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))
-        return Needed({reduce_kernel(self.layout.problem, name).source: SHARED_BYTES for name in names})
+        return Needed.of(reduce_kernel(self.layout.problem, name).program for name in names)
 
     def _plan(self, steps: int, works: Works) -> KernelPlan:
         if self.own is not None:
@@ -213,7 +213,7 @@ class Kernels:
 
     def _one_by_one(self, steps: int, works: Works, own: OwnKernel) -> KernelPlan:
         if steps > 1:
-            raise UsageError(f"'{own.entry}' makes one step in a pass, got passes of {steps}; use block = 1.")
+            raise UsageError(f"'{own.program.entry}' makes one step in a pass, got passes of {steps}; use block = 1.")
         return OwnPlan(own, works)
 
     def _several(self, steps: int, norm: str | None = None) -> TiledKernel:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
+from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.memory.fields import Places
 from peergrid.schedule.ops import Queue
 
@@ -42,9 +43,16 @@ class KernelLaunch:
 
     @classmethod
     def of(
-        cls, program: Program, function: int, blocks: int, values: NDArray[Any], more: tuple[NDArray[Any], ...] = ()
+        cls,
+        execution: ExecutionContext,
+        device: int,
+        program: Program,
+        blocks: int,
+        values: NDArray[Any],
+        more: tuple[NDArray[Any], ...] = (),
     ) -> KernelLaunch:
-        """The launch of so many blocks of a program, which is the function of a device."""
+        """The launch of so many blocks of a program on a device."""
+        function = execution.programs.function(device, program.source, program.entry)
         return cls(function, blocks, program.threads, program.shared_bytes, values, more)
 
     def write(

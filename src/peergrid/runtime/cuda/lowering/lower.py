@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Protocol
 
-from peergrid.codegen.cuda.reduce import SHARED_BYTES, THREADS
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.copies import Copies
@@ -250,11 +249,10 @@ class Lowering:
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
         execution = self.execution
-        kernel = reduce_kernel(execution.layout.problem, op.reduction)
+        program = reduce_kernel(execution.layout.problem, op.reduction).program
         blocks, reduced = execution.reductions.struct(op.reduction, op.device)
         values = execution.arguments(op.device, op.box)
-        function = execution.programs.function(op.device, kernel.source, kernel.entry)
-        launch = KernelLaunch(function, blocks, THREADS, SHARED_BYTES, values, (reduced,))
+        launch = KernelLaunch.of(execution, op.device, program, blocks, values, (reduced,))
         launch.write(commands, number, op.queue, (1 - op.slot, op.slot), op.level, self._clock(op.queue))
 
     def _together(

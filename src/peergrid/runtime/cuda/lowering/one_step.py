@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked.program import receiver_table
+from peergrid.codegen.cuda.blocked.program import Program, receiver_table
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
@@ -46,11 +46,12 @@ class OneStepPlan(KernelPlan):
     ) -> Iterator[KernelLaunch]:
         for launch in self._program.launches(boxes, self.setting.recorded[device], later):
             unit = self._program.units[self._program.unit(launch.kernel)]
-            function = execution.programs.function(device, unit, launch.kernel)
+            program = Program(unit, launch.kernel, launch.threads, 0)
             heard = receiver_table(self.setting.problem, launch.receivers)
             given = self._program.arguments
             values = execution.arguments(device, launch.box, given, regions=launch.table(), receivers=heard)
-            yield KernelLaunch(function, launch.blocks, launch.threads, 0, values, concurrent=launch.beside)
+            made = KernelLaunch.of(execution, device, program, launch.blocks, values)
+            yield replace(made, concurrent=launch.beside)
 
     @cached_property
     def _program(self) -> onestep.Program:

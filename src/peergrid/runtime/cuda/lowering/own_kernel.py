@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices
 
@@ -17,20 +18,8 @@ class OwnKernel(Protocol):
     """
 
     @property
-    def source(self) -> str:
-        """The text of the program, `Arguments` included."""
-
-    @property
-    def entry(self) -> str:
-        """The name of the kernel."""
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-
-    @property
-    def shared(self) -> int:
-        """Bytes of shared memory of a block."""
+    def program(self) -> Program:
+        """The kernel; its text defines `Arguments`."""
 
     @property
     def counts_steps(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
@@ -20,18 +20,17 @@ class OwnPlan(KernelPlan):
     works: Works
 
     def needed(self) -> Needed:
-        return Needed({self.kernel.source: self.kernel.shared})
+        return Needed.of([self.kernel.program])
 
     def served(self) -> Served:
         for _, boxes in self.works:
             for box in boxes:
-                yield self.kernel.entry, f"cells {box.lo} to {box.hi}"
+                yield self.kernel.program.entry, f"cells {box.lo} to {box.hi}"
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
         kernel, owned = self.kernel, execution.layout.partition.owned(device)
         tables = execution.once(("tables", device), lambda: kernel.tables(execution.devices, device, owned))
-        function = execution.programs.function(device, kernel.source, kernel.entry)
         for box in boxes:
-            values = execution.arguments(device, box)
-            count, last = kernel.blocks(box), box == boxes[-1]
-            yield KernelLaunch(function, count, kernel.threads, kernel.shared, values, (tables,), concurrent=not last)
+            values, count = execution.arguments(device, box), kernel.blocks(box)
+            launch = KernelLaunch.of(execution, device, kernel.program, count, values, (tables,))
+            yield replace(launch, concurrent=box != boxes[-1])

@@ -140,14 +140,13 @@ class StreamingPlan(KernelPlan):
             if not launch.blocks:  # of cells that no update of its stages writes
                 continue
             program, values = launch.program, execution.arguments(device, box, regions=launch.regions)
-            function = execution.programs.function(device, program.source, program.entry)
             blocks = min(slots[number], launch.blocks) if self.kernel.shapes[number].lead else launch.blocks
             pace = self._pace(execution, device, box, number, launch, blocks)
             first = none
             if awaited and number == last:
                 count = self.kernel.awaited(box, slots[number], awaited)
                 first = np.array([(awaited_word(execution, device), count)], AWAITED)
-            yield KernelLaunch.of(program, function, blocks, values, (pace, wraps, first))
+            yield KernelLaunch.of(execution, device, program, blocks, values, (pace, wraps, first))
 
     def _pace(
         self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, blocks: int
