@@ -43,12 +43,13 @@ RECORD_AT = {
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel of a program: its thread blocks, and the box or the table of regions it works on.
+    """One kernel of a unit of a program: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
     beside: whether it may run beside the next one; firsts: the first thread block of each region.
     """
 
+    unit: int
     kernel: str
     blocks: int
     threads: int
@@ -101,11 +102,6 @@ class Program:
         """The kernels of each group."""
         return _texts(self.arguments.problem, self.wide, self.cells, self.rows, self.gpu)
 
-    def unit(self, kernel: str) -> int:
-        """The unit that a kernel is in."""
-        kind, _, number = kernel.partition("_")
-        return 0 if kind == "record" else self.wide[int(number)].group if kind == "wide" else int(number)
-
     def kernels(self, number: int) -> Iterator[str]:
         """The kernels of a group, with the first that of receivers."""
         group = groups(self.arguments.problem)[number]
@@ -144,13 +140,13 @@ class Program:
             found += [replace(launch, beside=concurrent and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
-            found.append(Launch("record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
+            found.append(Launch(0, "record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
         return tuple(found)
 
     def _wide(self, region: Region, group: Group) -> Launch:
         kernel = WideKernel(self.arguments, group, region.variant, self.gpu)
         name = f"wide_{self.wide.index(region.variant)}"
-        return Launch(name, kernel.blocks(region.box), THREADS, region.box)
+        return Launch(region.variant.group, name, kernel.blocks(region.box), THREADS, region.box)
 
     def _rows(self, group: int, parts: list[Region]) -> list[Launch]:
         """The launch of row regions; the parts of one share their first block."""
@@ -162,14 +158,14 @@ class Program:
             table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
             firsts += [blocks] * len(region.parts)
             blocks += region.blocks(rows3d.width(self.arguments))
-        return [Launch(f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
+        return [Launch(group, f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
 
     def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
         if not parts:
             return []
         table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
         *firsts, blocks = accumulate((-(-box.size // cell.THREADS) for box, _ in table), initial=0)
-        return [Launch(f"cells_{group}", blocks, cell.THREADS, parts[0].box, regions=table, firsts=tuple(firsts))]
+        return [Launch(group, f"cells_{group}", blocks, cell.THREADS, parts[0].box, table, firsts=tuple(firsts))]
 
 
 def arguments_of(problem: Problem) -> Arguments:

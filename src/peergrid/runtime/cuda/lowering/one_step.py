@@ -45,8 +45,7 @@ class OneStepPlan(KernelPlan):
         self, execution: ExecutionContext, device: int, boxes: Boxes, later: Later | None = None
     ) -> Iterator[KernelLaunch]:
         for launch in self._program.launches(boxes, self.setting.recorded[device], later):
-            unit = self._program.units[self._program.unit(launch.kernel)]
-            program = Program(unit, launch.kernel, launch.threads, 0)
+            program = Program(self._program.units[launch.unit], launch.kernel, launch.threads, 0)
             heard = receiver_table(self.setting.problem, launch.receivers)
             given = self._program.arguments
             values = execution.arguments(device, launch.box, given, regions=launch.table(), receivers=heard)
