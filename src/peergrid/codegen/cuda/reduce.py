@@ -9,7 +9,7 @@ from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.common.names import flag, flags, identifiers
-from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
@@ -70,7 +70,7 @@ class ReduceKernel:
 
     @cached_property
     def _arguments(self) -> Arguments:
-        return Arguments(self.problem, len(scratch_fields(self.problem)))
+        return arguments_of(self.problem)
 
     @cached_property
     def _reads(self) -> tuple[Read, ...]:

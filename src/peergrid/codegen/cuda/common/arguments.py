@@ -50,6 +50,11 @@ class Arguments:
     problem: Problem
     scratch: int = 0
 
+    @property
+    def width(self) -> int:
+        """Values that an access of 16 bytes moves."""
+        return 16 // self.problem.itemsize
+
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The fields in the order of the struct."""

@@ -157,7 +157,7 @@ class Program:
         for region in found:
             table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
             firsts += [blocks] * len(region.parts)
-            blocks += region.blocks(rows3d.width(self.arguments))
+            blocks += region.blocks(self.arguments.width)
         return [Launch(group, f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
 
     def _cells(self, group: int, parts: list[Region]) -> list[Launch]:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import helpers
-from peergrid.grid import Dtype
-
-WIDTH: dict[Dtype, int] = {"float32": 4, "float64": 2}
-"""The number of values that a 16-byte access moves."""
 
 HELPERS = """\
 constexpr int W = {width};
@@ -45,11 +41,10 @@ LANES = "xyzw"
 
 def prelude(arguments: Arguments) -> str:
     """Structs and helpers of a problem's programs."""
-    dtype = arguments.problem.grid.dtype
-    width = WIDTH[dtype]
+    width = arguments.width
     unpack = " ".join(f"into[{n}] = w.{LANES[n]};" for n in range(width))
     pack = " ".join(f"w.{LANES[n]} = from[{n}];" for n in range(width))
-    wide = {"float32": "float4", "float64": "double2"}[dtype]
+    wide = {"float32": "float4", "float64": "double2"}[arguments.problem.grid.dtype]
     shaped = HELPERS.format(width=width, wide=wide, unpack=unpack, pack=pack)
     parts = helpers(arguments.problem), arguments.source, shaped
     return "\n".join((*parts, SAMPLE_AT) if arguments.problem.travelling else parts)

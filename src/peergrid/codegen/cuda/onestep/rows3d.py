@@ -14,7 +14,6 @@ from itertools import pairwise, product
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.onestep.groups import Group
-from peergrid.codegen.cuda.onestep.prelude import WIDTH
 from peergrid.codegen.cuda.onestep.regions import Region, Variant
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
@@ -97,11 +96,6 @@ def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int,
     chosen = "".join(f"columns <= {few} ? {few} : " for few in LANES[:-1]) + str(LANES[-1])
     cases = "\n".join(CASE.format(number=number) for number in variants)
     return "\n".join((*functions, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
-
-
-def width(arguments: Arguments) -> int:
-    """Cells of a thread."""
-    return WIDTH[arguments.problem.grid.dtype]
 
 
 def _cuts(found: Iterable[Region], axis: int) -> list[int]:

@@ -20,7 +20,6 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.body import Body, Reader
 from peergrid.codegen.cuda.onestep.groups import SOURCE, Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
-from peergrid.codegen.cuda.onestep.prelude import WIDTH
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.codegen.cuda.onestep.side_by_side import Loaded, SideBySide
 from peergrid.grid import Box
@@ -115,10 +114,6 @@ class WideKernel:
         return Naming(self.arguments)
 
     @property
-    def width(self) -> int:
-        return WIDTH[self.arguments.problem.grid.dtype]
-
-    @property
     def ndim(self) -> int:
         return self.arguments.problem.grid.ndim
 
@@ -132,7 +127,7 @@ class WideKernel:
     def blocks(self, box: Box) -> int:
         """The number of thread blocks that cover a region."""
         lo, hi = box.lo[-1], box.hi[-1]
-        columns = -(-hi // self.width) - lo // self.width
+        columns = -(-hi // self.arguments.width) - lo // self.arguments.width
         blocks = -(-columns // LANES)
         for axis in range(self.ndim - 1):
             blocks *= -(-box.shape[axis] // (LINES * self.rows)) if axis == self.ndim - 2 else box.shape[axis]
@@ -173,15 +168,15 @@ class WideKernel:
         """The statements of all cells of a thread, which has one row."""
         nested = self.gpu.statement_operations
         places = self._loaded, self._load, lambda name, v: f"{self._out(name)}[0][{v}]"
-        return SideBySide(self.body, self.width, nested, partial(self._cell, "0"), *places).lines()
+        return SideBySide(self.body, self.arguments.width, nested, partial(self._cell, "0"), *places).lines()
 
     def _loaded(self, node: Read, v: int) -> tuple[Loaded, int]:
         """The load that has the value of a read of cell number v, and the element of it."""
         plane, row, column, (_, along) = self._offsets(node)
         if not along:
             return Loaded(node.field, plane, row, column, wide=False), 0
-        chunk, element = divmod(column + v, self.width)
-        return Loaded(node.field, plane, row, chunk * self.width, wide=True), element
+        chunk, element = divmod(column + v, self.arguments.width)
+        return Loaded(node.field, plane, row, chunk * self.arguments.width, wide=True), element
 
     def _load(self, loaded: Loaded, name: str) -> str:
         """The statement that loads values under a name."""
@@ -197,7 +192,7 @@ class WideKernel:
             yield f"const R* const from_{self.naming.field(name)} = {block};"
 
     def _values(self, rows: int) -> int:
-        outputs = len(self.variant.stored) * rows * self.width
+        outputs = len(self.variant.stored) * rows * self.arguments.width
         return outputs + sum(patch.values for patch in self._patches(rows).values())
 
     def _patches(self, rows: int) -> dict[tuple[str, int], Patch]:
@@ -207,7 +202,7 @@ class WideKernel:
             entry = needed.setdefault((node.field, plane), {})
             for r in range(rows if along[0] else 1):
                 columns = entry.setdefault(row + r, set())
-                columns.update(column + v for v in range(self.width if along[1] else 1))
+                columns.update(column + v for v in range(self.arguments.width if along[1] else 1))
         return {
             key: Patch(*key, {row: frozenset(columns) for row, columns in sorted(entry.items())})
             for key, entry in needed.items()
@@ -284,12 +279,12 @@ class WideKernel:
         offset = self.naming.at(patch.field, self._index(patch, row), self.group.before.get(patch.field, SOURCE))
         place = f"from_{self.naming.field(patch.field)} + {offset}"
         axes = self.arguments.problem.fields[patch.field].axes
-        rest = set(columns)
+        rest, width = set(columns), self.arguments.width
         if self.ndim - 1 in axes:
-            for chunk in sorted({column // self.width * self.width for column in columns}):
-                if set(range(chunk, chunk + self.width)) <= rest:
+            for chunk in sorted({column // width * width for column in columns}):
+                if set(range(chunk, chunk + width)) <= rest:
                     yield f"load({array} + {chunk - patch.first_column}, {plus(place, chunk)});"
-                    rest -= set(range(chunk, chunk + self.width))
+                    rest -= set(range(chunk, chunk + width))
         for column in sorted(rest):
             yield f"{array}[{column - patch.first_column}] = __ldg({plus(place, column)});"
 
