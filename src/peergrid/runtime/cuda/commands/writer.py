@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from peergrid.runtime.cuda.commands.buffer import BARRIER, CALL, COLUMNS, FIRST, POLL, CommandBuffer, Relocation, Words
 from peergrid.runtime.cuda.device.devices import Devices
-from peergrid.schedule.ops import Event, Queue
+from peergrid.schedule.ops import Event, Flag, Queue
 
 
 @dataclass
@@ -74,30 +74,25 @@ class CommandWriter:
         more: tuple[NDArray[Any], ...] = (),
         rows: int = 1,
         cooperative: bool = False,
-    ) -> int:
-        """Launch `blocks` × `rows` blocks of a kernel whose parameters are the structs `values` and `more`.
-
-        Returns the address of the first struct.
-        """
-        address = int(values.ctypes.data)
-        pointers = np.array([address, *(int(struct.ctypes.data) for struct in more)], np.uint64)
+    ) -> None:
+        """Launch `blocks` × `rows` blocks of a kernel whose parameters are the structs `values` and `more`."""
+        pointers = np.array([int(struct.ctypes.data) for struct in (values, *more)], np.uint64)
         self.keep += [values, *more, pointers]
         self.structs += [(len(self.rows), int(s.ctypes.data), int(s.ctypes.data) + s.nbytes) for s in (values, *more)]
         function = "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel"
         grid, stream = (blocks, rows, 1), self.devices.stream(queue)
         self.call(op, queue, function, kernel, *grid, threads, 1, 1, shared, stream, int(pointers.ctypes.data), 0)
-        return address
 
-    def words(self, op: int, queue: Queue, words: Words) -> int:
-        """Write and await words of memory in a queue, as `words` describes them, shape (number of them, 6).
-
-        Returns the address of the description.
-        """
+    def words(self, op: int, queue: Queue, words: Words) -> None:
+        """Write and await words of memory in a queue, as `words` describes them, shape (number of them, 6)."""
         address = int(words.ctypes.data)
         self.keep.append(words)
         self.structs.append((len(self.rows), address, address + words.nbytes))
         self.call(op, queue, "cuStreamBatchMemOp", self.devices.stream(queue), len(words), address, 0)
-        return address
+
+    def relocate(self, word: NDArray[Any], offset: int, flag: Flag | None) -> None:
+        """Set a word that a call reads, before each iteration, to the time step, or a flag's value, plus an offset."""
+        self.relocations.append(Relocation(int(word.ctypes.data), offset, flag))
 
     def same(self, commands: CommandBuffer, row: int) -> None:
         """Copy a row of another command buffer with its relocations; `keep` has to contain what that buffer keeps."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.peer import PeerKernel
-from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed
 from peergrid.runtime.cuda.lowering import signals
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Event, Flag, Queue
@@ -115,7 +114,7 @@ class _PeerChain(Chain):
             if queue == strips:
                 self._await_interior(commands, queue, operation, number)
             replace(launch, more=(links, *launch.more)).write(commands, operation, queue, slots, part.level)
-            commands.relocations.append(Relocation(int(links.ctypes.data) + offset(links, "passed"), number, PEERS))
+            commands.relocate(links["passed"], number, PEERS)
         signals.barrier(commands, operation, queues)
         if self.execution.norms is not None:
             queue, sums = _sums_queue(device), self.tiles.sums(device)

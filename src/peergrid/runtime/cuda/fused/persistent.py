@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.cuda.persistent_choice import resident
-from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.fused.chain import Chain, passed
 from peergrid.runtime.cuda.lowering.device_tiles import tiles_on
 from peergrid.runtime.cuda.lowering.duration import IN_FLIGHT_SECONDS
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.kernels import UNFIT
-from peergrid.runtime.cuda.lowering.launch import KernelLaunch, offset
+from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.lower import Lowered
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Compute, Flag, Queue, Wait
@@ -128,10 +127,8 @@ class _PersistentChain(Chain):
         shared = ordinals.count(ordinals[device]) > 1
         whole = replace(launch, more=(links, arguments), cooperative=not shared)
         whole.write(commands, barrier, queue, slots, 0)
-        commands.relocations += [
-            Relocation(int(links.ctypes.data) + offset(links, "passed"), 0, MANY),
-            Relocation(int(arguments.ctypes.data) + offset(arguments, "before"), 0, MET),
-        ]
+        commands.relocate(links["passed"], 0, MANY)
+        commands.relocate(arguments["before"], 0, MET)
 
     def _arguments(self, device: int, count: int) -> NDArray[Any]:
         devices, (interior, boundary) = self.execution.devices, self.regions[device]

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.memory.fields import Places
@@ -76,7 +75,7 @@ class KernelLaunch:
                 values["fields"][kind][0] = places.pitches
         if clock is not None:
             values["clock"], values["step"] = clock, level
-        address = commands.launch(
+        commands.launch(
             number,
             queue,
             self.function,
@@ -89,15 +88,10 @@ class KernelLaunch:
             cooperative=self.cooperative,
         )
         if clock is None:
-            commands.relocations.append(Relocation(address + offset(values, "step"), level, None))
+            commands.relocate(values["step"], level, None)
 
 
 def chained(launches: Iterable[KernelLaunch]) -> Iterator[KernelLaunch]:
     """The launches one after another, as the stages of a step have to be, all concurrent with the next of the pass."""
     for place, launch in enumerate(launches):
         yield replace(launch, concurrent=True, waits=place > 0)
-
-
-def offset(struct: NDArray[Any], name: str) -> int:
-    """The place of a member of a struct, in bytes."""
-    return int(struct.dtype.fields[name][1])  # type: ignore[index]

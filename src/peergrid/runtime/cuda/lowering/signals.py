@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from peergrid.codegen.cuda import service
-from peergrid.runtime.cuda.commands.buffer import Relocation
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
@@ -66,9 +65,8 @@ def flag_kernel(
     values["flag"], values["fault_log"] = execution.flag(flag), execution.fault_log_address
     values["timeout"], values["op"] = execution.timeout_ns, number
     values["record"] = service.REPORT * (queue.device + 1)
-    address = commands.launch(number, queue, execution.utility_kernel(queue.device, kernel), 1, 1, values)
-    place = int(service.SIGNAL.fields["value"][1])  # type: ignore[index]
-    commands.relocations.append(Relocation(address + place, value, counted or flag))
+    commands.launch(number, queue, execution.utility_kernel(queue.device, kernel), 1, 1, values)
+    commands.relocate(values["value"], value, counted or flag)
 
 
 def advance_step_counter(execution: ExecutionContext, commands: CommandWriter, queue: Queue, steps: int) -> None:
@@ -104,9 +102,8 @@ def in_stream(commands: CommandWriter, number: int, queue: Queue, places: Sequen
     rows = np.zeros((len(places), WORDS), np.int64)
     for row, place in zip(rows, places, strict=True):
         row[0], row[ADDRESS] = place.kind, place.address
-    address = commands.words(number, queue, rows)
-    for n, place in enumerate(places):
-        commands.relocations.append(Relocation(address + 8 * (WORDS * n + VALUE), place.value, place.flag))
+        commands.relocate(row[VALUE:], place.value, place.flag)
+    commands.words(number, queue, rows)
 
 
 def await_set(commands: CommandWriter, number: int, queue: Queue, address: int) -> None:
