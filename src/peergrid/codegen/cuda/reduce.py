@@ -146,6 +146,6 @@ class ReduceKernel:
         return f"(long long){here}"
 
 
-def record_doubles(problem: Problem, reduction: Reduction, first: int, last: int) -> int:
+def record_doubles(problem: Problem, first: int, last: int) -> int:
     """The number of doubles in one record; first, last: the groups of which a device has a part."""
     return last - first + 2 * GROUP + (2 * LEAF if problem.grid.ndim == 1 else 0)

@@ -64,7 +64,7 @@ def regions(
         cells = problem.grid.clip(needs[stage][name].apply(box))
         return cells & later.read(problem, stage, name) if later else cells
 
-    pieces: list[Part[Label]] = [(_hull(problem, group, needs, box), frozenset())]
+    pieces: list[Part[Label]] = [(_hull(problem, group, box), frozenset())]
     for name in group.targets(problem):
         cells = write_box(problem, name, around(group.last_stage(problem, name), name))
         for written in (cells,) if carries else _written(problem, name, cells):
@@ -87,7 +87,8 @@ def _written(problem: Problem, name: str, cells: Box) -> Iterator[Box]:
             yield from problem.grid.images(update.box, cells)
 
 
-def _hull(problem: Problem, group: Group, needs: tuple[object, ...], box: Box) -> Box:
+def _hull(problem: Problem, group: Group, box: Box) -> Box:
+    """The cells that any stage of a group makes to advance a box."""
     growths = [growth for s in group.stages for growth in footprint(problem, 1).targets[0][s].values()]
     return problem.grid.clip(reduce(Growth.__or__, growths).apply(box))
 

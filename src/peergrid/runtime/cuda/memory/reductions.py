@@ -75,7 +75,7 @@ def reduction_bytes(layout: Layout, total_steps: int) -> list[int]:
 
 def _put_together(layout: Layout, one: Reduction, devices: list[int], records: list[Doubles]) -> float:
     """The reduction from one record of each device that has cells of it."""
-    lowest, highest = _spans(layout, one, one.box)
+    lowest, highest = _spans(layout, one.box)
     found = np.full((highest // GROUP + 1 - lowest // GROUP, GROUP), neutral(one.kind))
     whole = np.full(len(found), neutral(one.kind))
     is_whole = np.zeros(len(found), dtype=np.bool_)
@@ -89,7 +89,7 @@ def _put_together(layout: Layout, one: Reduction, devices: list[int], records: l
             else:
                 at = last - first + (0 if group == first else GROUP)
                 ours, theirs = record[at : at + GROUP], found[place]
-                lo, hi = _spans(layout, one, layout.partition.owned(device) & one.box)
+                lo, hi = _spans(layout, layout.partition.owned(device) & one.box)
                 numbers = np.arange(group * GROUP, (group + 1) * GROUP)
                 mine = (numbers >= lo) & (numbers <= hi)
                 theirs[mine] = ours[mine]
@@ -124,10 +124,10 @@ def _add_cut(one: Reduction, cut: Mapping[int, NDArray[np.float64]], found: Doub
 def _groups(layout: Layout, one: Reduction, device: int) -> tuple[int, int, int, int]:
     """The groups of which a device has a part, and among these those of which it has all that counts."""
     box = layout.partition.owned(device) & one.box
-    lo, hi = _spans(layout, one, box)
+    lo, hi = _spans(layout, box)
     first, last = lo // GROUP, hi // GROUP + 1
     before, after = _complete(one, box)
-    lowest, highest = _spans(layout, one, one.box)
+    lowest, highest = _spans(layout, one.box)
     begin = first if before and (lo == lowest or lo % GROUP == 0) else first + 1
     end = last if after and (hi == highest or (hi + 1) % GROUP == 0) else last - 1
     return first, last, begin, max(begin, end)
@@ -141,7 +141,7 @@ def _complete(one: Reduction, box: Box) -> tuple[bool, bool]:
     return lo == one.box.lo[0] or lo % LEAF == 0, hi == one.box.hi[0] or hi % LEAF == 0
 
 
-def _spans(layout: Layout, one: Reduction, box: Box) -> tuple[int, int]:
+def _spans(layout: Layout, box: Box) -> tuple[int, int]:
     """The first and the last leaf of a slab, or a box, in numbers over the grid."""
     shape, across = layout.problem.grid.shape, -(-layout.problem.grid.shape[-1] // LEAF)
 
@@ -155,7 +155,7 @@ def _spans(layout: Layout, one: Reduction, box: Box) -> tuple[int, int]:
 
 
 def _doubles(layout: Layout, one: Reduction, device: int) -> int:
-    return record_doubles(layout.problem, one, *_groups(layout, one, device)[:2])
+    return record_doubles(layout.problem, *_groups(layout, one, device)[:2])
 
 
 def _bytes(layout: Layout, one: Reduction, device: int, total_steps: int) -> int:
