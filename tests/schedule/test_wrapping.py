@@ -9,7 +9,7 @@ import pytest
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.trace.judge import check
-from peergrid.schedule import Options, layout, one_iteration
+from peergrid.schedule import Options, layout, one_iteration, pass_plan
 from peergrid.schedule.ops import Compute, Copy, Queue
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.schedule.verify import program, prove
@@ -63,6 +63,31 @@ def test_one_device_wraps_in_one_queue_with_nothing_to_wait_for() -> None:
     plan = layout(made, Partition(made.grid, (1, 1)), options)
     assert {type(op) for op in one_iteration(plan, options).ops} == {Compute, Copy}
     assert len({op.queue for op in one_iteration(plan, options).ops if isinstance(op, Compute | Copy)}) == 1
+
+
+@pytest.mark.parametrize("strategy", ["overlap", "graph", "peer"])
+@pytest.mark.parametrize("parts", [(1, 1), (1, 2), (1, 3)])
+def test_rows_of_large_grids_are_copied_beside_the_interior(
+    strategy: StrategyName, parts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pass_plan, "HIDES_COPIES", 4)
+    made, options = problem("periodic", "fixed"), Options(strategy)
+    plan = layout(made, Partition(made.grid, parts), options)
+    whole = one_iteration(plan, options)
+    assert {op.queue.name for op in whole.ops if isinstance(op, Copy)} == {"boundary"}
+    inner = [op.box for op in whole.ops if isinstance(op, Compute) and op.queue.name == "interior"]
+    assert {(box.lo[0], box.hi[0]) for box in inner} == {(1, 23)}
+    assert prove(plan, program(plan, whole)).holds
+    assert not check(plan, program(plan, whole))
+
+
+def test_columns_and_rows_of_small_grids_are_copied_after_the_interior(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options("overlap")
+    for least, boundary in ((4, ("fixed", "periodic")), (24 * 20 + 1, ("periodic", "fixed"))):
+        monkeypatch.setattr(pass_plan, "HIDES_COPIES", least)
+        made = problem(*boundary)
+        whole = one_iteration(layout(made, Partition(made.grid, (1, 1)), options), options)
+        assert {op.queue.name for op in whole.ops if isinstance(op, Copy)} == {"interior"}
 
 
 def test_an_axis_that_is_split_is_exchanged() -> None:

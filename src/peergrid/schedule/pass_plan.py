@@ -12,6 +12,9 @@ from peergrid.schedule.layout import Halo, Layout, blocks_of, growths
 from peergrid.schedule.ops import Compute, Copy, Queue, Reduce, Route
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
 
+HIDES_COPIES = 1 << 20
+"""Cells of a device whose step takes a GPU longer than a launch for a few rows and a copy of them after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
@@ -75,20 +78,33 @@ class PassPlan:
         return not inner.empty and (self.multi_pass or inner != self.layout.partition.owned(device))
 
     @cached_property
+    def one_step(self) -> bool:
+        """True if the closing pass makes one step, by kernels for boxes of any extent."""
+        return self.layout.blocks[-1] == 1 and not self.layout.align
+
+    @cached_property
+    def wraps_boundary(self) -> bool:
+        """True if what devices copy across their own periodic edges is part of their boundary regions, so that they
+        copy it beside the interior: rows of large 2D grids, one step per pass.
+        """
+        rows = all(halo.direction[0] and not any(halo.direction[1:]) for halo in self.wraps)
+        large = all(self.layout.partition.owned(d).size >= HIDES_COPIES for d in self.devices)
+        return self.one_step and not self.multi_pass and self.layout.problem.grid.ndim == 2 and rows and large
+
+    @cached_property
     def interior(self) -> tuple[Box, ...]:
         """For each device the part of its box that needs no cells of others, and that no other device needs.
 
         With one step per pass, cells at the grid's edges that keep their value are part of the boundary region, so that
-        one kernel serves the interior.
+        one kernel serves the interior; see also `wraps_boundary`.
         """
         accessing: list[list[Halo]] = [[] for _ in self.devices]
-        for halo in self.layout.exchanged:
+        for halo in self.layout.halos if self.wraps_boundary else self.layout.exchanged:
             for device in {halo.source, halo.target}:
                 accessing[device].append(halo)
         boxes = (_interior(self.layout, device, accessing[device]) for device in self.devices)
-        alike = self.layout.blocks[-1] == 1 and not self.layout.align
         advanced = advanced_box(self.layout.problem)
-        return tuple(box & advanced if alike else box for box in boxes)
+        return tuple(box & advanced if self.one_step else box for box in boxes)
 
     def boundary_region(self, device: int) -> tuple[Box, ...]:
         """The owned box without its interior, as disjoint boxes."""

@@ -2,8 +2,8 @@
 
 The boundary region is computed first and sent while the interior is still being computed, so that a step takes the
 longer of the two. Only the closing pass of an exchange interval is split: the passes before it need the ghost cells
-everywhere. If a periodic axis is not split, its ghost cells are copied between two interiors, after the halos have
-arrived.
+everywhere. If a periodic axis is not split, its ghost cells are copied after the halos have arrived: between two
+interiors, or, if the boundary region has all that is copied, beside the interior.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from peergrid.schedule.strategies.stream_ordered import send, wait_for_peers, wr
 def overlap(work: PassPlan) -> Iterator[Op]:
     boundaries = [Queue(d, "boundary", -1) for d in work.devices]
     inners = [Queue(d, "interior") for d in work.devices]
+    between = bool(work.wraps) and not work.wraps_boundary
     for part in work.passes:
         if not part.closing:
             yield from (work.compute(0, boundary, part) for boundary in boundaries)
             continue
         if work.multi_pass:
             yield from join(work, boundaries, inners, "before split")
-        elif not work.wraps:
+        elif not between:
             yield from join(work, inners, boundaries, "interior")
         for boundary, inner in zip(boundaries, inners, strict=True):
             yield from (work.compute(0, boundary, part, box) for box in work.boundary_region(boundary.device))
@@ -32,14 +33,13 @@ def overlap(work: PassPlan) -> Iterator[Op]:
                 yield work.compute(0, inner, part, work.interior[inner.device])
         if work.multi_pass:
             yield from wait_for_peers(work, boundaries, "computed")
-        elif not work.wraps:
+        elif not between:
             yield from join(work, boundaries, inners, "boundary")
         yield from send(work, boundaries, part)
         yield from wait_for_peers(work, boundaries, "sent")
-        if not work.wraps and (part.due or work.multi_pass):
+        yield from wrap_between(work, boundaries, inners, part) if between else wrap(work, boundaries, part)
+        if not between and (part.due or work.multi_pass):
             yield from join(work, inners, boundaries, "interior")
-        if work.wraps:
-            yield from wrap_between(work, boundaries, inners, part)
         yield from reductions(work, boundaries, inners, part)
 
 

@@ -13,12 +13,13 @@ from itertools import count
 from peergrid.schedule.ops import Flag, Op, Queue, SignalOp, SignalWait
 from peergrid.schedule.pass_plan import PassPlan
 from peergrid.schedule.strategies.overlap import join, reductions, wrap_between
+from peergrid.schedule.strategies.stream_ordered import wrap
 
 
 def peer(work: PassPlan) -> Iterator[Op]:
     boundaries = [Queue(d, "boundary", -1) for d in work.devices]
     inners = [Queue(d, "interior") for d in work.devices]
-    exchanges = count()
+    exchanges, between = count(), bool(work.wraps) and not work.wraps_boundary
     for part in work.passes:
         if not part.closing:
             yield from (work.compute(0, boundary, part) for boundary in boundaries)
@@ -35,13 +36,12 @@ def peer(work: PassPlan) -> Iterator[Op]:
             yield from wait_for_signals(work, boundaries, "ready", number + 1)
         yield from (work.copy(0, boundaries[halo.source], part, halo) for stage in work.stages for halo in stage)
         yield from signal_peers(work, boundaries, "halo", number + 1)
-        if not work.wraps:
+        if not between:
             yield from join(work, inners, boundaries, "interior")
             if not work.multi_pass:
                 yield from join(work, boundaries, inners, "boundary")
         yield from wait_for_signals(work, boundaries, "halo", number + 1)
-        if work.wraps:
-            yield from wrap_between(work, boundaries, inners, part)
+        yield from wrap_between(work, boundaries, inners, part) if between else wrap(work, boundaries, part)
         yield from reductions(work, boundaries, inners, part)
 
 
