@@ -93,8 +93,14 @@ __device__ __forceinline__ void advance_interior(const Arguments& a, const Regio
   Stream2D<Plan, Interior<Plan>, Sums> tile(a, region, source, target, step0, shared, Sums{norms, {}});
   const int end = tile.y1 + Plan::LAST_LAG;
   tile.fill(UpTo<Plan::AHEAD>{});
-  for (int left = first;; left = first + Sums::ITERATIONS - 1 - last) {
-    for (; left && tile.r < end; --left, tile.r += Sums::PERIOD) tile.template iteration<-1>(UpTo<Sums::PERIOD>{});
-    if (tile.r >= end || ending_iterations<first>(tile, end, UpTo<last - first + 1>{})) break;
+  // One loop, not one within another: between the two the compiler moves rows from register to register.
+  for (int left = first; tile.r < end;) {
+    if (left) {
+      tile.template iteration<-1>(UpTo<Sums::PERIOD>{});
+      tile.r += Sums::PERIOD, --left;
+    } else {
+      if (ending_iterations<first>(tile, end, UpTo<last - first + 1>{})) break;
+      left = first + Sums::ITERATIONS - 1 - last;
+    }
   }
 }
