@@ -66,6 +66,9 @@ static void start(Context& c, char* stack, void (*run)()) {
 
 namespace host {
 struct Copy { void* to; const void* from; int bytes; };
+// A box on its way, as `tensor_map` in `host_maps.py` describes it, and a phase of a barrier that awaits some.
+struct BoxCopy { unsigned char* to; const unsigned long long* map; long at[3]; unsigned long long* barrier; };
+struct Awaiting { unsigned long long* barrier; long bytes; };
 struct Fibre {
   Context context;
   std::unique_ptr<char[]> stack{new char[STACK]};
@@ -84,6 +87,8 @@ struct Block {
   Meeting all;
   std::vector<double> values[2];  // of this exchange and the last
   std::vector<unsigned char> memory;
+  std::vector<BoxCopy> boxes;
+  std::vector<Awaiting> awaiting;
   unsigned char* shared() { return reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(memory.data()) + 127) & ~uintptr_t{127}); }
 };
 struct Running { std::vector<Block> blocks; };
@@ -143,6 +148,46 @@ void await(int left) {
     for (auto& c : groups.front()) memcpy(c.to, c.from, c.bytes);
     groups.erase(groups.begin());
   }
+}
+
+void copy_box(void* to, const unsigned long long* map, int x, int y, int z, unsigned long long* barrier) {
+  const long bytes = map[6] * map[7] * 8;
+  const auto at = static_cast<unsigned char*>(to) - block->memory.data();
+  if (at < 0 || at + bytes > static_cast<long>(block->memory.size())) fault = "shared memory";
+  if (reinterpret_cast<uintptr_t>(to) % 128) fault = "alignment";
+  memset(to, 0xff, bytes);
+  block->boxes.push_back({static_cast<unsigned char*>(to), map, {x, y, z}, barrier});
+}
+void expect(unsigned long long* barrier, unsigned bytes) { block->awaiting.push_back({barrier, static_cast<long>(bytes)}); }
+static void carry_out(const BoxCopy& c) {
+  for (long y = 0; y < static_cast<long>(c.map[7]); ++y)
+    for (long x = 0; x < static_cast<long>(c.map[6]); ++x) {
+      const long place[3] = {c.at[0] + x, c.at[1] + y, c.at[2]};
+      bool inside = true;
+      for (int axis = 0; axis < 3; ++axis) inside = inside && place[axis] >= 0 && place[axis] < static_cast<long>(c.map[1 + axis]);
+      unsigned char* const to = c.to + (y * c.map[6] + x) * 8;
+      if (!inside) memset(to, 0, 8);
+      else memcpy(to, reinterpret_cast<const void*>(c.map[0] + place[0] * 8 + place[1] * c.map[4] + place[2] * c.map[5]), 8);
+    }
+}
+// What a phase of a barrier awaits comes as soon as anybody looks.
+bool come(unsigned long long* barrier) {
+  auto& all = block->awaiting;
+  for (auto phase = all.begin(); phase != all.end(); ++phase) {
+    if (phase->barrier != barrier) continue;
+    long bytes = phase->bytes;
+    auto& boxes = block->boxes;
+    for (auto box = boxes.begin(); box != boxes.end();) {
+      if (box->barrier != barrier) { ++box; continue; }
+      carry_out(*box);
+      bytes -= box->map[6] * box->map[7] * 8;
+      box = boxes.erase(box);
+    }
+    if (bytes) fault = "bytes of tensor copies";
+    all.erase(phase);
+    return true;
+  }
+  return false;
 }
 
 static void run() {

@@ -64,6 +64,9 @@ void linger();
 void fetch(void* to, const void* from, int bytes);
 void fetched();
 void await(int left);
+void copy_box(void* to, const unsigned long long* map, int x, int y, int z, unsigned long long* barrier);
+void expect(unsigned long long* barrier, unsigned bytes);
+bool come(unsigned long long* barrier);
 }  // namespace host
 
 template <typename V> V __shfl_sync(unsigned, V v, int from) { return (V)host::exchange(v, from); }
@@ -87,15 +90,26 @@ inline void pg_fetched() { host::fetched(); }
 template <int N> void pg_await() { host::await(N); }
 inline void pg_fetch_line(void* to, const void* from) { host::fetch(to, from, 16); }
 inline void pg_barrier_start(unsigned long long* b, unsigned n) { *b = (unsigned long long)n << 32 | n << 1; }
-inline void pg_barrier_arrive(unsigned long long* b) {
+inline void arrive(unsigned long long* b) {
   const unsigned count = *b >> 32, left = ((unsigned)*b >> 1) - 1, phase = *b & 1;
   *b = (unsigned long long)count << 32 | (left ? left << 1 | phase : count << 1 | (phase ^ 1));
+}
+inline void pg_barrier_arrive(unsigned long long* b) {
+  arrive(b);
   host::linger();
 }
-inline bool pg_barrier_passed(const unsigned long long* b, unsigned parity) {
+inline bool pg_barrier_passed(unsigned long long* b, unsigned parity) {
   host::yield();
+  if (host::come(b)) arrive(b);
   return (*b & 1) != parity;
 }
+inline void pg_barriers_started() {}
+inline void pg_barrier_expect(unsigned long long* b, unsigned bytes) { host::expect(b, bytes); }
+template <bool KEPT> void pg_copy_box(void* to, const unsigned long long* map, int x, int y, int z, unsigned long long* b) {
+  host::copy_box(to, map, x, y, z, b);
+}
+inline void pg_written() {}
+template <class A> void pg_store_once(void* to, const A& value) { *static_cast<A*>(to) = value; }
 inline void pg_count(unsigned* counter) { ++*counter; }
 inline unsigned pg_look(const unsigned* counter) { host::yield(); return *counter; }
 
@@ -114,7 +128,7 @@ inline long long nanoseconds() {
 struct HostKernel {
   host::Kernel* run;
   int structs;
-  unsigned long long bytes[4];
+  unsigned long long bytes[8];
   enum { THREADS, WARPS, TURNS, AWAITS } way;
   bool (*ready)(const void* const*);
 };

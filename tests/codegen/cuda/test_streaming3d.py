@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import Device, compiled, pointers
+from host_maps import tensor_map
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_problems import absorbing
@@ -23,6 +24,7 @@ from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel, in_one
+from peergrid.codegen.cuda.stream3d.tensors import Stored, tensors
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named
 from peergrid.grid import Box, Grid, Index
@@ -88,11 +90,19 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         pace = np.array((counters.ctypes.data, shape.lead, clocks), PACE)
         given["lo"], given["hi"] = plain.lo, plain.hi
         given["regions"], given["count"] = launch.regions.ctypes.data, len(launch.regions)
-        more = ["Pace", "Wraps", "Awaited"]
-        fault = compiled(launch.program, more)(blocks, 1, pointers([given, pace, wraps, none]))
+        more, structs = ["Pace", "Wraps", "Awaited"], [given, pace, wraps, none]
+        if kernel.shapes[number].tensor:
+            more.append("Tensors")
+            structs.append(tensors(kernel.pipelines[number], given, stored(one), tensor_map))
+        fault = compiled(launch.program, more)(blocks, 1, pointers(structs))
         assert fault is None, fault
         assert not counters.any()
     return one, plain
+
+
+def stored(device: Device) -> dict[str, Stored]:
+    padded = {name: blocks[0] for name, blocks in device.padded.items()}
+    return {name: Stored(one.corner, *one.array.shape[:2]) for name, one in padded.items()}
 
 
 def agrees(problem: Problem, one: Device, plain: Box) -> bool:
@@ -339,3 +349,29 @@ def test_cells_that_no_update_writes_do_not_stream() -> None:
     for axis in (1, 2):
         face = box.with_axis(axis, 0, 1)
         assert kernel.parts(face, SMALL) == Parts((), (face,), ())
+
+
+TENSOR = StreamShape(columns=32, rows=8, rows_each=2, ahead=2, tensor=True)
+
+
+@pytest.mark.parametrize(
+    "boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting"), ("fixed", "periodic", "fixed")]
+)
+@pytest.mark.parametrize("make", [diffusion, profiles, two_fields, yee, waves, media])
+def test_tensor_copies(make: Make, boundary: Any) -> None:
+    problem = make((40, 38, 70), boundary)
+    check(problem, replace(TENSOR, ahead=3, lead=2))
+    check(problem, TENSOR, parts=(2, 2, 1), device=3)
+
+
+@pytest.mark.parametrize("make", [diffusion, yee])
+@pytest.mark.parametrize("shape", [FEW, TENSOR])
+def test_accesses_that_a_box_cuts_are_stored_whole(make: Make, shape: StreamShape) -> None:
+    problem = make((40, 38, 70), "fixed")
+    rings = in_one(problem, 1, shape).pipelines[0]
+    for node in rings.levels.nodes:
+        for write in node.writes:
+            box = rings.reads.box(node, write)
+            assert rings.reads.keeps(node, write) == bool(box.lo[2] % 4 or (box.hi[2] < 70 and box.hi[2] % 4))
+    one, plain = advance(problem, shape)
+    assert agrees(problem, one, plain)

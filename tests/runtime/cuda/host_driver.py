@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 from host_kernels import COMPILER, kernels, library
+from host_maps import tensor_map
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons import skeleton
@@ -246,6 +248,11 @@ class HostDriver(CudaDriver):
         self._library.drain()
         if self._library.stray_access():
             raise error(700, "cuCtxSynchronize")
+
+    def tensor_map(
+        self, address: int, extents: Sequence[int], strides: Sequence[int], box: Sequence[int]
+    ) -> NDArray[np.uint64]:
+        return tensor_map(address, extents, strides, box)
 
     def begin_capture(self, stream: int) -> None:
         self.captures += 1

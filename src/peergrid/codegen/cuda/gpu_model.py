@@ -35,13 +35,20 @@ class Streams:
         StreamShape(32, 8, 1, 1),
     )
     many: tuple[StreamShape, ...] = (
+        StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=2, around=True, tensor=True, hints=True),
         StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=3, around=True),
         StreamShape(256, 16, 8, 2, lead=3),
         StreamShape(64, 16, 2, 2),
         StreamShape(32, 8, 1, 1),
     )
-    few: tuple[StreamShape, ...] = (StreamShape(256, 32, 4, 3, lead=3), StreamShape(128, 16, 4, 3))
+    few: tuple[StreamShape, ...] = (
+        StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=2, tensor=True, hints=True),
+        StreamShape(256, 32, 4, 3, lead=3),
+        StreamShape(128, 16, 4, 3),
+    )
     several: tuple[StreamShape, ...] = (
+        StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
+        StreamShape(128, 17, 1, 2, lead=2, tensor=True, hints=True),
         StreamShape(256, 10, 2, 1, lead=3),
         StreamShape(256, 8, 2, 1, lead=3),
         StreamShape(128, 12, 1, 1, lead=4),
@@ -56,7 +63,8 @@ class GpuModel:
 
     multiprocessors: of the whole GPU; registers, shared: registers and bytes of shared memory of a multiprocessor;
     block_shared: bytes of shared memory that a block may have; most_shared: those that a block may have if it asks for
-    all; block_reserved: bytes that a block takes beside;
+    all; block_reserved: bytes that a block takes beside; tensor_copies: whether it has tensor copies (GPUs have
+    them whose blocks may have as many bytes as on an H200);
     bytes_per_clock: of device memory, for each multiprocessor.
 
     streamed_cells: of a box, from which on a step of several stages is one pass of a streaming kernel;
@@ -81,6 +89,7 @@ class GpuModel:
     block_shared: int = BLOCK_SHARED
     most_shared: int = 227 << 10
     block_reserved: int = 1 << 10
+    tensor_copies: bool = True
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
     streamed_share_3d: float = 0.85
@@ -121,10 +130,12 @@ class GpuModel:
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""
-        most = min(count, self.most_shared)
+        most, tensors = min(count, self.most_shared), self.tensor_copies and count >= self.most_shared
         if count >= BLOCK_SHARED:
-            return replace(self, most_shared=most)
-        return replace(self, block_shared=count, most_shared=most, shared=count + self.block_reserved)
+            return replace(self, most_shared=most, tensor_copies=tensors)
+        return replace(
+            self, block_shared=count, most_shared=most, shared=count + self.block_reserved, tensor_copies=tensors
+        )
 
     def blocks_by_shared(self, count: int) -> int:
         """Thread blocks of so many bytes of shared memory that a multiprocessor has room for."""

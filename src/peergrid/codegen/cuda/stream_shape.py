@@ -12,7 +12,8 @@ class StreamShape:
     ahead: clocks between the copy of a plane and its first use; own: threads keep in registers all planes of their own
     cells, not the older ones alone, and columns beside them are shuffled; unroll: clocks in the body of the loop; lead:
     clocks by which blocks may be apart (0: any); split_barrier: warps of a block may be apart by most of a clock (where
-    `own`); around: threads keep the cells around their own, too (where `own`).
+    `own`); around: threads keep the cells around their own, too (where `own`); tensor: planes come by tensor copies;
+    hints: the L2 cache keeps what is loaded longer than what is stored.
     """
 
     columns: int = 64
@@ -24,6 +25,8 @@ class StreamShape:
     lead: int = 0
     split_barrier: bool = False
     around: bool = False
+    tensor: bool = False
+    hints: bool = False
 
     def split(self, itemsize: int) -> bool:
         """True where a warp ends within a row: neighbours in it are not always those of the row."""

@@ -156,6 +156,9 @@ struct Wraps {
     }
     return at;
   }
+  __device__ __forceinline__ bool crossed(int at, int axis) const {
+    return Shape::PERIODIC && cells[axis] && (at < 0 || at >= cells[axis]);
+  }
 };
 
 // ---------------------------------------------------------------- rings of planes
@@ -210,16 +213,18 @@ template <int FIELD, int VERSION> __device__ __forceinline__ R* block_of(const A
 }
 
 // A ring that is filled from field FIELD. NEED: how far beyond a tile it is read (as the bounds of a tile of no cells);
-// REACH: how far beyond the box of the pass there are values; HOME: the cells that have any.
-template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class HOME_> struct Loaded : Ring {
-  static constexpr int FIELD = FIELD_, VERSION = VERSION_;
+// REACH: how far beyond the box of the pass there are values; HOME: the cells that have any; NUMBER: its place among such rings.
+template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class HOME_, int NUMBER_> struct Loaded : Ring {
+  static constexpr int FIELD = FIELD_, VERSION = VERSION_, NUMBER = NUMBER_;
   typedef NEED_ NEED;
   typedef REACH_ REACH;
   typedef HOME_ HOME;
 };
 
-// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
+// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory. Behind
+// tensor copies: those of cells beyond periodic edges alone, which such copies leave empty.
 template <class F> struct Copies {
+  static constexpr unsigned NOTHING = ~0u;
   static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
   long long corner;     // of the ring's cells that there are, in values
   unsigned from[EACH];  // in bytes behind it
@@ -236,6 +241,8 @@ template <class F> struct Copies {
       const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
       const int line = wraps(min(max(top + y, first), last), 1) - low;
       from[k] = (static_cast<unsigned>(line) * static_cast<unsigned>(pitch) + (wraps(left + x, 2) - begin)) * sizeof(R);
+      if (Shape::TENSOR && (top + y < first || top + y > last || !(wraps.crossed(top + y, 1) || wraps.crossed(left + x, 2))))
+        from[k] = NOTHING;
     }
   }
 };

@@ -10,8 +10,10 @@
 // Before this text comes `Shape`: the constants above, THREADS of a block (whole warps: the last may have idle ones), KEPT
 // (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), BARRIER_AT (where a
 // barrier is in shared memory, in values), AROUND (the rows and columns around its own cells that a thread keeps, too),
-// SPLIT (see `Halves`), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is).
-// With it comes `planes3d.cuh`. Behind it come the plan (rings and nodes) and the kernel.
+// SPLIT (see `Halves`), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is), TENSOR (whether
+// planes come by tensor copies, see `Arrivals`), ARRIVALS_AT (where their barriers
+// are), HINTS (whether the L2 cache is to keep what is loaded longer than what is stored).
+// With it come `planes3d.cuh` and `tensor_copy.cuh`. Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- a thread of a block
 template <class Plan, class N, int r> struct Around;
@@ -23,6 +25,8 @@ template <class Plan> struct Stream : Plan::State {
 
   const Arguments& a;
   const Wraps& wraps;
+  const Tensor* const tensors;  // of the fields that rings are filled from
+  Arrivals& arrivals;
   const Region tile;  // a copy: memory may be written by anyone
   R* const shared;
   const long long step;
@@ -35,8 +39,9 @@ template <class Plan> struct Stream : Plan::State {
   Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
   R beside[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND][2];  // left and right; where AROUND
 
-  __device__ __forceinline__ Stream(const Arguments& given, const Wraps& edges, const Region& box, R* memory)
-      : a(given), wraps(edges), tile(box), shared(memory), step(now(given)),
+  __device__ __forceinline__ Stream(const Arguments& given, const Wraps& edges, const Tensor* maps, Arrivals& planes,
+                                    const Region& box, R* memory)
+      : a(given), wraps(edges), tensors(maps), arrivals(planes), tile(box), shared(memory), step(now(given)),
         left(Plan::first(box.lo[2], 2) & ~(W - 1)), top(Plan::first(box.lo[1], 1)),
         row(min(static_cast<int>(threadIdx.x), WORKING - 1) / ACROSS * Shape::ROWS_EACH),
         column(static_cast<int>(threadIdx.x) % ACROSS * W),
@@ -113,16 +118,20 @@ template <class Plan> struct Stream : Plan::State {
     return static_cast<long long>(z) * static_cast<int>(field.pitch[0]);
   }
 
-  // Begin to copy a plane, counted from the clock, into a slot of its ring.
+  // Whether there is a plane, counted from the clock, that anybody reads.
+  template <class F> __device__ __forceinline__ bool there(int ahead) const {
+    return plane + ahead >= lowest<F>(0, F::NEED::lo(0)) && plane + ahead < highest<F>(0, F::NEED::hi(0));
+  }
+  // Begin to copy a plane into a slot of its ring.
   template <class F> __device__ __forceinline__ void fetch(int ahead, int slot) const {
+    if (!there<F>(ahead)) return;
     const int z = plane + ahead;
-    if (z < lowest<F>(0, F::NEED::lo(0)) || z >= highest<F>(0, F::NEED::hi(0))) return;
     const R* const field = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(z, 0));
     const char* const from = reinterpret_cast<const char*>(field + this->Copies<F>::corner);
     R* const to = shared + (slot + static_cast<int>(threadIdx.x) * W) + F::START;
 #pragma unroll
     for (int k = 0; k < Copies<F>::EACH; ++k) {
-      if (!Copies<F>::any(k)) continue;
+      if (!Copies<F>::any(k) || (Shape::TENSOR && this->Copies<F>::from[k] == Copies<F>::NOTHING)) continue;
       pg_fetch_line(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k]);
     }
   }
@@ -145,23 +154,91 @@ template <class Plan> struct Stream : Plan::State {
     (this->P::load(a, top + row, left + column), ...);
   }
 
-  template <class... F> __device__ __forceinline__ void begin(List<F...>) {
-    (place<F>(), ...);
-    (first_planes<F>(), ...);
-    pg_fetched();
-#pragma unroll
-    for (int k = 1; k < Shape::AHEAD; ++k) {
-      (fetch<F>(F::NEWEST + k, nothing() + F::Slots::index(F::NEWEST + k) * F::SIZE), ...);
+  template <class... F> __device__ __forceinline__ void begin(List<F...> all) {
+    if constexpr (!Shape::TENSOR || Shape::PERIODIC) (place<F>(), ...);
+    if constexpr (Shape::TENSOR) begin_tensors(all);
+    if constexpr (!Shape::TENSOR || Shape::PERIODIC) {
+      (first_planes<F>(), ...);
       pg_fetched();
+    }
+    if constexpr (!Shape::TENSOR) {
+#pragma unroll
+      for (int k = 1; k < Shape::AHEAD; ++k) {
+        (fetch<F>(F::NEWEST + k, nothing() + F::Slots::index(F::NEWEST + k) * F::SIZE), ...);
+        pg_fetched();
+      }
     }
   }
   template <class F> __device__ __forceinline__ void first_planes() const {
 #pragma unroll 1
     for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, nothing() + F::Slots::index(p) * F::SIZE);
   }
-  template <class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
-    (fetch<F>(F::NEWEST + Shape::AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + Shape::AHEAD)]), ...);
+  template <int AHEAD, class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
+    (fetch<F>(F::NEWEST + AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + AHEAD)]), ...);
     pg_fetched();
+  }
+
+  // The planes of this clock are there, those before are read: the copy of another one begins. Cells beyond periodic edges
+  // follow a clock after the rest of their plane, and a clock before it is read.
+  template <class Fields> __device__ __forceinline__ void next_planes(Fields fields) const {
+    if constexpr (Shape::TENSOR) {
+      arrivals.await();
+      if constexpr (Shape::PERIODIC) {
+        pg_await<0>();
+        pg_written();
+      }
+    } else {
+      pg_await<Shape::AHEAD - 1>();
+    }
+    __syncthreads();
+    if constexpr (Shape::TENSOR) {
+      if (threadIdx.x == 0) ask_next(fields);
+      if constexpr (Shape::PERIODIC) fetch_next<1>(fields);
+    } else {
+      fetch_next<Shape::AHEAD>(fields);
+    }
+  }
+
+  // The same by tensor copies.
+  template <class... F> __device__ __forceinline__ void begin_tensors(List<F...>) const {
+    if (threadIdx.x == 0) {
+      unsigned long long* barrier = arrivals.expect((0 + ... + first_bytes<F>()));
+      (ask_first<F>(barrier), ...);
+      for (int k = 1; k < Shape::AHEAD; ++k) {
+        barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + k)));
+        (ask<F>(F::NEWEST + k, F::Slots::index(F::NEWEST + k) * F::SIZE, barrier), ...);
+      }
+    }
+    if constexpr (Shape::PERIODIC) arrivals.await();
+  }
+  template <class... F> __device__ __forceinline__ void ask_next(List<F...>) const {
+    unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));
+    (ask<F>(F::NEWEST + Shape::AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + Shape::AHEAD)], barrier), ...);
+  }
+  template <class F> __device__ __forceinline__ unsigned bytes(int ahead) const {
+    return there<F>(ahead) ? F::WIDTH * F::HEIGHT * sizeof(R) : 0;
+  }
+  template <class F> __device__ __forceinline__ unsigned first_bytes() const {
+    unsigned found = 0;
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) found += bytes<F>(p);
+    return found;
+  }
+  template <class F> __device__ __forceinline__ void ask_first(unsigned long long* barrier) const {
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) ask<F>(p, F::Slots::index(p) * F::SIZE, barrier);
+  }
+  template <class F> __device__ __forceinline__ void ask(int ahead, int slot, unsigned long long* barrier) const {
+    if (!there<F>(ahead)) return;
+    const Tensor& from = tensors[F::NUMBER];
+    constexpr int EACH = 8 / sizeof(R);  // values of an element
+    pg_copy_box<Shape::HINTS>(shared + slot + F::START, from.map[F::VERSION == TARGET ? a.target : a.source],
+                (left - F::LEFT - from.first[2]) / EACH, top - F::ABOVE - from.first[1],
+                wraps(plane + ahead, 0) - from.first[0], barrier);
+  }
+  // All copies that were asked for have come.
+  __device__ __forceinline__ void end() const {
+    if constexpr (Shape::TENSOR)
+      for (int k = Shape::PERIODIC; k < Shape::AHEAD; ++k) arrivals.await();
+    pg_await<0>();
   }
 
   // What threads keep of a plane: of that which leaves a ring's reach or, where OWN, of that which has come.
@@ -204,7 +281,7 @@ template <class Plan> struct Stream : Plan::State {
     if constexpr (sizeof...(N) == 1) halves.await();
     make<First>();
     if constexpr (sizeof...(N) > 1) halves.await();
-    fetch_next(typename Plan::Fields{});
+    fetch_next<Shape::AHEAD>(typename Plan::Fields{});
     make_later<N...>();
   }
   template <class N, class... More> __device__ __forceinline__ void make_later() {
@@ -366,7 +443,7 @@ template <class Plan> struct Stream : Plan::State {
       if (low <= 0 && high >= W) {
 #pragma unroll
         for (int r = 0; r < Shape::ROWS_EACH; ++r)
-          if (r >= first && r < end) *reinterpret_cast<Cells*>(to + r * line) = made[r][M::N];
+          if (r >= first && r < end) store(to + r * line, made[r][M::N]);
       } else if (low < W && high > 0) {
 #pragma unroll
         for (int r = 0; r < Shape::ROWS_EACH; ++r)
@@ -375,6 +452,10 @@ template <class Plan> struct Stream : Plan::State {
             if (r >= first && r < end && n >= low && n < high) reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
       }
     }
+  }
+  static __device__ __forceinline__ void store(char* to, const Cells& value) {
+    if constexpr (Shape::HINTS) pg_store_once(to, value);
+    else *reinterpret_cast<Cells*>(to) = value;
   }
   template <class N, class... M>
   __device__ __forceinline__ void keep_all(Cells (&made)[Shape::ROWS_EACH][N::VALUES], List<M...>) {
@@ -422,9 +503,7 @@ template <int n, class Plan> __device__ __forceinline__ void stream_planes(Strea
     stream.take_all(typename Plan::Fields{});
     stream.make_apart(typename Plan::Nodes{});
   } else {
-    pg_await<Shape::AHEAD - 1>();
-    __syncthreads();  // the planes of this clock are there, those before are read
-    stream.fetch_next(typename Plan::Fields{});
+    stream.next_planes(typename Plan::Fields{});
     stream.take_all(typename Plan::Fields{});
     stream.make_all(typename Plan::Nodes{});
   }
@@ -435,8 +514,9 @@ template <int n, class Plan> __device__ __forceinline__ void stream_planes(Strea
 }
 
 template <class Plan>
-__device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, Pacer& pacer, const Wraps& wraps, R* shared) {
-  Stream<Plan> stream(a, wraps, tile, shared);
+__device__ __forceinline__ void stream_tile(const Arguments& a, const Region& tile, Pacer& pacer, const Wraps& wraps,
+                                            const Tensor* tensors, Arrivals& arrivals, R* shared) {
+  Stream<Plan> stream(a, wraps, tensors, arrivals, tile, shared);
   stream.start(typename Plan::Counts{});
   stream.load_profiles(typename Plan::Profiles{});
   stream.begin(typename Plan::Fields{});
@@ -446,21 +526,22 @@ __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& ti
   }
 #pragma unroll 1
   while (stream.plane < stream.tile.hi[0]) stream_planes<0>(stream, pacer);
-  pg_await<0>();
+  stream.end();
 }
 
 // Blocks that keep in step are all at work at once, each on several tiles; others have one each.
 template <class Plan>
 __device__ __forceinline__ void stream_tiles(const Arguments& a, const Pace& pace, const Wraps& wraps, const Awaited& awaited,
-                                             R* shared) {
+                                             const Tensor* tensors, R* shared) {
   Pacer pacer(pace);
-  stream_tile<Plan>(a, a.regions[blockIdx.x], pacer, wraps, shared);
+  Arrivals arrivals(shared);
+  stream_tile<Plan>(a, a.regions[blockIdx.x], pacer, wraps, tensors, arrivals, shared);
   awaited.done(blockIdx.x);
   if constexpr (Shape::PACED) {
 #pragma unroll 1
     for (int n = blockIdx.x + gridDim.x; n < a.count; n += gridDim.x) {
       __syncthreads();  // the tile before is read
-      stream_tile<Plan>(a, a.regions[n], pacer, wraps, shared);
+      stream_tile<Plan>(a, a.regions[n], pacer, wraps, tensors, arrivals, shared);
       awaited.done(n);
     }
     pacer.end();

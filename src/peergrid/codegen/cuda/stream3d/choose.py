@@ -11,6 +11,7 @@ from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.correctable import correctable
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.cuda.stream3d.tensors import copied
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered
@@ -87,6 +88,8 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
             shape = replace(shape, lead=0)  # blocks with and without layers are not held together
             rings = Rings(problem, 1, shape, stages)
         kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
+        if shape.tensor and not copied(rings):
+            continue
         few = shape.threads(problem.itemsize) <= FEW_THREADS
         if rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared:
             return shape
@@ -103,6 +106,8 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
         shapes = gpu.streams.many if len(rings.beside) >= gpu.many_reads else gpu.streams.few
     growth = rings.reads.growth.below[2] + rings.reads.growth.above[2] > 0
     for shape in shapes:
+        if shape.tensor and not gpu.tensor_copies:
+            continue
         if shape.around and problem.itemsize > 4:  # values of 8 bytes take too many registers
             continue
         columns = shape.columns * 4 // problem.itemsize

@@ -94,6 +94,8 @@ class StreamKernel:
     def _grown(self, rings: Rings, box: Box) -> Box:
         """The cells of the box that a launch has to make, for later ones: no more than its updates write."""
         written = unbounded(self.problem, advanced_box(rings.problem))
+        lo, hi = written.lo[2] // rings.width * rings.width, -(-written.hi[2] // rings.width) * rings.width
+        written = written.with_axis(2, lo, hi) & unbounded(self.problem, self.problem.grid.box)  # in whole accesses
         if len(self.stages) == 1:
             return box & written
         needs = footprint(self.problem, 1).targets[0]

@@ -72,7 +72,8 @@ class Reads:
 
     def keeps(self, node: Node, write: Write) -> bool:
         """True where cells outside the update's box are asked for the value they keep: not where they never change and
-        nobody reads them here, since both slots of a field have such values from the start.
+        nobody reads them here, since both slots of a field have such values from the start. Then they are stored again
+        only where the box cuts an access of 16 bytes, as stores of parts of it are slow.
         """
         asked = not write.old.source or any(
             node.before[read.field] is write.new
@@ -81,7 +82,13 @@ class Reads:
             for read in (*other.assignment.reads, Read(other.new.field, (0, 0, 0)))
         )
         box, home = self.box(node, write), unbounded(self.problem, self.problem.fields[write.new.field].box)
-        return asked and not box.covers(home)
+        return (asked or self._cut(box, home, write)) and not box.covers(home)
+
+    def _cut(self, box: Box, home: Box, write: Write) -> bool:
+        """True if a box cuts accesses of cells that its update reads, too."""
+        width = 16 // self.problem.itemsize
+        low, high = box.lo[-1] % width and box.lo[-1] > home.lo[-1], box.hi[-1] % width and box.hi[-1] < home.hi[-1]
+        return bool(low or high) and Read(write.new.field, (0, 0, 0)) in write.assignment.reads
 
     def box(self, node: Node, write: Write) -> Box:
         """The cells to which an update applies, without bounds along periodic axes."""

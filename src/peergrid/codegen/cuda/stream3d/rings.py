@@ -124,8 +124,9 @@ class Rings:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block: the rings and, behind them, the barrier if it is split."""
-        return self.ring_values * self.problem.itemsize + BARRIER_BYTES * self.split_barrier
+        """Shared memory of a block: the rings and, behind them, a barrier if it is split, or those of tensor copies."""
+        barriers = BARRIER_BYTES * self.split_barrier + 8 * (self.shape.ahead + 1) * self.shape.tensor
+        return self.ring_values * self.problem.itemsize + barriers
 
     @property
     def fits(self) -> bool:

@@ -23,14 +23,16 @@ from peergrid.stencil import footprint
 
 ENTRY = "stream3d"
 NOTHING_GIVEN = "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}, Awaited{nullptr, 0}"
+TENSORS = "struct Tensors {{ Tensor of[{count}]; }};\n\n"
 POLLS = 32  # looks at a counter, of half a microsecond each, before a block goes on
 
 SHAPE = """\
 struct Shape {{
   static constexpr int COLUMNS = {columns}, ROWS = {rows}, ROWS_EACH = {rows_each}, THREADS = {threads};
   static constexpr int AHEAD = {ahead}, KEPT = {kept}, AROUND = {around}, UNROLL = {unroll}, POLLS = {polls};
-  static constexpr int BARRIER_AT = {barrier};
+  static constexpr int BARRIER_AT = {barrier}, ARRIVALS_AT = {arrivals};
   static constexpr bool OWN = {own}, SPLIT = {split}, PACED = {paced}, PERIODIC = {periodic};
+  static constexpr bool TENSOR = {tensor}, HINTS = {hints};
 }};
 """
 
@@ -63,7 +65,7 @@ struct Plan {{
   static __device__ __forceinline__ int first(int at, int axis) {{ return axis == 1 ? {row} : {column}; }}
 }};
 
-extern "C" __global__ void __launch_bounds__({threads}, 1)
+{tensors}extern "C" __global__ void __launch_bounds__({threads}, 1)
 {entry}({parameters}) {{
   extern __shared__ __align__(128) unsigned char shared[];
   stream_tiles<Plan>(a, {more}, reinterpret_cast<R*>(shared));
@@ -93,6 +95,7 @@ class Text:
             include("packs.cuh", *(("packed_entries.cuh",) if self.rings.whole.tables else ())),
             self._shape,
             include("planes3d.cuh"),
+            include("tensor_copy.cuh"),
             include("stream3d.cuh"),
             *self._declarations(),
             *(text for number, node in enumerate(self.rings.levels.nodes) for text in self._node(number, node)),
@@ -130,16 +133,20 @@ class Text:
             own=flag(shape.own),
             split=flag(self.rings.split_barrier),
             barrier=self.rings.ring_values,
+            arrivals=self.rings.ring_values,
+            tensor=flag(shape.tensor),
+            hints=flag(shape.hints),
         )
 
     def _declarations(self) -> Iterator[str]:
         """The rings and, for each, the name by which updates read it."""
         yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes kept."
+        numbered = {ring.version: number for number, ring in enumerate(self.rings.loaded())}
         for version, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
             text = f"Ring<{', '.join(map(str, (*numbers, ring.kept_from, ring.kept, ring.youngest)))}>"
             if version.source:
-                text = f"Loaded<{text}, {self._loaded(ring)}>"
+                text = f"Loaded<{text}, {self._loaded(ring)}, {numbered[version]}>"
             yield f"typedef {text} {ring_name(version)};"
             yield f"template <int Z, int Y, int X> using {read_name(version)} = Read<{ring_name(version)}, Z, Y, X>;"
 
@@ -185,7 +192,9 @@ class Text:
         rings, growth = self.rings, self.rings.reads.growth
         periodic = rings.problem.grid.periodic
         row, column = (f"at - {growth.below[axis]}" for axis in (1, 2))
-        kinds = ("Arguments a", "Pace pace", "Wraps wraps", "Awaited awaited")[: 4 if self.given else 1]
+        kinds = ["Arguments a", *(("Pace pace", "Wraps wraps", "Awaited awaited") if self.given else ())]
+        more = "pace, wraps, awaited" if self.given else NOTHING_GIVEN
+        kinds += ["Tensors tensors"] * rings.shape.tensor
         profiles = list(self._updates.profiles.values())
         counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
@@ -209,5 +218,6 @@ class Text:
             threads=self._threads,
             entry=ENTRY,
             parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
-            more="pace, wraps, awaited" if self.given else NOTHING_GIVEN,
+            more=f"{more}, {'tensors.of' if rings.shape.tensor else 'nullptr'}",
+            tensors=TENSORS.format(count=len(list(rings.loaded()))) if rings.shape.tensor else "",
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.nvrtc import compile_cubin
@@ -32,6 +33,7 @@ MOST_SHARED = 100  # per cent of what a multiprocessor can have as shared memory
 REGISTERED = 3  # CU_MEMHOSTREGISTER_PORTABLE and _DEVICEMAP
 ENABLE_PEER = 1  # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 HANDLE = 64  # bytes of a CUipcMemHandle
+TENSOR_MAP = (*[ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32], *[ctypes.c_void_p] * 5, *[ctypes.c_int] * 4)
 LATEST = 13000  # the version of the entry points asked for
 
 
@@ -261,6 +263,25 @@ class CudaDriver:
         code = int(self._d.cuCtxEnablePeerAccess(self._d.CUcontext(peer), 0)[0])
         if code not in (0, PEER_ALREADY_ENABLED):
             raise error(code, "cuCtxEnablePeerAccess")
+
+    def tensor_map(
+        self, address: int, extents: Sequence[int], strides: Sequence[int], box: Sequence[int]
+    ) -> NDArray[np.uint64]:
+        """The 16 words by which tensor copies know a block of memory, of elements of 8 bytes along three axes.
+
+        extents: of the block, the axis of neighbours first; strides: bytes along the others; box: extents of a copy.
+        """
+        room = np.zeros(24, np.uint64)
+        found = room[-(room.ctypes.data // 8) % 8 :][:16]  # the driver asks for a multiple of 64 bytes
+        kinds = (extents, "u8"), (strides, "u8"), (box, "u4"), ((1, 1, 1), "u4")
+        given = [np.array(one, kind) for one, kind in kinds]
+        addresses = [int(one.ctypes.data) for one in given]
+        kind = int(self._d.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT64)
+        lines = int(self._d.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B)
+        encode = ctypes.CFUNCTYPE(ctypes.c_int, *TENSOR_MAP)(self.entry("cuTensorMapEncodeTiled"))
+        if code := encode(found.ctypes.data, kind, 3, address, *addresses, 0, 0, lines, 0):
+            raise error(code, "cuTensorMapEncodeTiled")
+        return found.copy()
 
     def synchronize(self) -> None:
         self._call("cuCtxSynchronize")

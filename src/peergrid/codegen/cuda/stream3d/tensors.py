@@ -1,0 +1,63 @@
+"""Tensor copies: which shapes they can serve, and the maps of the fields that the rings of a kernel are filled from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.codegen.cuda.onestep.groups import SOURCE
+from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.grid import Index
+
+TENSOR = np.dtype([("map", "<u8", (2, 16)), ("first", "<i4", 3), ("unused", "<i4", 13)])
+"""A field's blocks of memory, see `Tensor` in the skeleton."""
+ELEMENT = 8  # bytes of an element of a map
+MOST = 256  # elements of a copy along an axis
+
+Encode = Callable[[int, Sequence[int], Sequence[int], Sequence[int]], NDArray[np.uint64]]
+"""What makes a map: of an address, and the extents, strides and box of `CudaDriver.tensor_map`."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The cells of a field in memory: the first one, whose column is a multiple of 32; planes and rows."""
+
+    first: Index
+    planes: int
+    rows: int
+
+
+def copied(rings: Rings) -> bool:
+    """True if tensor copies can fill all rings: none is wider than a copy, and cells beyond periodic edges, which come
+    a clock later, have the time.
+    """
+    shape, width = rings.shape, 16 // rings.width
+    for ring in rings.loaded():
+        columns, rows = ring.left + shape.columns + ring.right, ring.above + shape.rows + ring.below
+        if columns * width > MOST * ELEMENT or rows > MOST:
+            return False
+    return shape.ahead > 1 or not any(rings.problem.grid.periodic)
+
+
+def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Encode) -> NDArray[Any]:
+    """The argument of a kernel; given: its struct of arguments; stored: where fields are in it."""
+    loaded, names = list(rings.loaded()), list(rings.whole.fields)
+    found = np.zeros(len(loaded), TENSOR)
+    for place, ring in zip(found, loaded, strict=True):
+        name, size, shape = ring.version.field, rings.problem.itemsize, rings.shape
+        number, cells = names.index(name), stored[name]
+        field = given["fields"][number]
+        planes, rows = (int(pitch) * size for pitch in field["pitch"])
+        block = rings.version(name, after=False) if name in rings.whole.state else SOURCE
+        begin = cells.first[0] * planes + cells.first[1] * rows + cells.first[2] * size
+        box = ((ring.left + shape.columns + ring.right) * size // ELEMENT, ring.above + shape.rows + ring.below, 1)
+        place["first"] = cells.first
+        for slot in range(2):
+            address = given["scratch"][block] if block >= 0 else field["slot"][slot if name in rings.whole.state else 0]
+            extents = rows // ELEMENT, cells.rows, cells.planes
+            place["map"][slot] = encode((int(address) + begin) % (1 << 64), extents, (rows, planes), box)
+    return found
