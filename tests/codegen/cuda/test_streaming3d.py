@@ -375,3 +375,10 @@ def test_accesses_that_a_box_cuts_are_stored_whole(make: Make, shape: StreamShap
             assert rings.reads.keeps(node, write) == bool(box.lo[2] % 4 or (box.hi[2] < 70 and box.hi[2] % 4))
     one, plain = advance(problem, shape)
     assert agrees(problem, one, plain)
+
+
+def test_a_box_is_extended_by_cells_that_nobody_writes_to_whole_accesses() -> None:
+    kernel, grid = in_one(diffusion((40, 38, 70)), 1, FEW), Box((0, 0, 0), (40, 38, 70))
+    assert kernel.accessed(Box((1, 1, 1), (39, 37, 69)), grid) == Box((1, 1, 0), (39, 37, 70))
+    assert kernel.accessed(Box((1, 1, 1), (39, 37, 33)), grid) == Box((1, 1, 0), (39, 37, 33))
+    assert kernel.accessed(Box((1, 1, 1), (39, 37, 69)), Box((0, 0, 1), (40, 38, 69))) == Box((1, 1, 1), (39, 37, 69))

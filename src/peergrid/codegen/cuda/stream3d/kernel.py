@@ -73,19 +73,23 @@ class StreamKernel:
         none = np.zeros(0, RECEIVER)
         works = zip(self.programs, self.pipelines, slots, strict=True)
         return tuple(
-            Launch(program, regions_of(first(self._tiles(rings, box, n), awaited)[0]), none)
-            for program, rings, n in works
+            Launch(program, regions_of(self._first(rings, box, n, awaited)[0]), none) for program, rings, n in works
         )
 
     def awaited(self, box: Box, slots: int, boxes: Sequence[Box]) -> int:
         """The tiles of the last launch over a box that hold cells of others."""
-        return first(self._tiles(self.pipelines[-1], box, slots), boxes)[1]
+        return self._first(self.pipelines[-1], box, slots, boxes)[1]
 
     def soon(self, box: Box, boxes: Sequence[Box], gpu: GpuModel) -> bool:
         """True if the last launch over a box makes some boxes in it first, and enough behind them to hide copies."""
         slots = _slots(self.pipelines[-1], gpu)
         awaited, count = self.awaited(box, slots, boxes), len(self._tiles(self.pipelines[-1], box, slots))
         return 0 < ceil(awaited / slots) <= LATEST * ceil(count / slots)
+
+    def _first(self, rings: Rings, box: Box, slots: int, boxes: Sequence[Box]) -> tuple[tuple[Box, ...], int]:
+        """The tiles of a box, those first that make cells of others, and how many these are."""
+        made = unbounded(self.problem, advanced_box(self.problem))
+        return first(self._tiles(rings, box, slots), (one & made for one in boxes if not (one & made).empty))
 
     def _tiles(self, rings: Rings, box: Box, slots: int) -> tuple[Box, ...]:
         made = self._grown(rings, box)
@@ -101,6 +105,18 @@ class StreamKernel:
         needs = footprint(self.problem, 1).targets[0]
         growth = (needs[stage][name] for stage in rings.stages for name in self.problem.stages[stage].targets)
         return self.problem.grid.clip(reduce(Growth.__or__, growth).apply(box)) & written
+
+    def accessed(self, box: Box, owned: Box) -> Box:
+        """A box with the cells beside it, among those that a device owns, that are in the same accesses of 16 bytes and
+        that no update ever writes: stores of whole accesses give them the value that they keep.
+        """
+        advanced, width = advanced_box(self.problem), 16 // self.problem.itemsize
+        lo, hi = box.lo[2], box.hi[2]
+        if lo == advanced.lo[2]:
+            lo = max(lo // width * width, min(lo, owned.lo[2]))
+        if hi == advanced.hi[2]:
+            hi = min(-(-hi // width) * width, max(hi, owned.hi[2]))
+        return box.with_axis(2, lo, hi)
 
     def clocks(self, number: int, launch: Launch, blocks: int) -> int:
         """The most clocks of a block of a launch of so many blocks."""

@@ -138,6 +138,7 @@ class StreamingPlan(KernelPlan):
         slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
         wraps = np.array([(self.kernel.wraps(execution.layout.partition.owned(device)),)], WRAPS)
         none, last = np.zeros(1, AWAITED), len(slots) - 1
+        box = self.kernel.accessed(box, execution.layout.partition.owned(device))
         for number, launch in enumerate(self.kernel.launches(box, slots, awaited)):
             if not launch.blocks:  # of cells that no update of its stages writes
                 continue
