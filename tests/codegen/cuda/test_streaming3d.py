@@ -136,7 +136,10 @@ def test_layers_in_the_stage_of_the_usual_update_are_left_over(parts: tuple[Inde
     assert agrees(problem, one, plain)
 
 
-@pytest.mark.parametrize("shape", [FEW, StreamShape(68, 10, 2, 1), StreamShape(36, 8, 2, 1)])
+@pytest.mark.parametrize(
+    "shape",
+    [FEW, StreamShape(68, 10, 2, 1), StreamShape(36, 8, 2, 1), StreamShape(68, 10, 2, 1, tensor=True, hints=True)],
+)
 @pytest.mark.parametrize("parts", [((1, 1, 1), 0), ((2, 1, 1), 1), ((1, 2, 2), 3)])
 @pytest.mark.parametrize("conductivity", [0.0, 0.01])
 def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
