@@ -19,7 +19,7 @@ ELEMENT = 8  # bytes of an element of a map
 MOST = 256  # elements of a copy along an axis
 
 Encode = Callable[[int, Sequence[int], Sequence[int], Sequence[int]], NDArray[np.uint64]]
-"""What makes a map: of an address, and the extents, strides and box of `CudaDriver.tensor_map`."""
+"""The maker of a map from an address, extents, strides and a box, as `CudaDriver.tensor_map`."""
 
 
 @dataclass(frozen=True)
