@@ -385,3 +385,12 @@ def test_a_box_is_extended_by_cells_that_nobody_writes_to_whole_accesses() -> No
     assert kernel.accessed(Box((1, 1, 1), (39, 37, 69)), grid) == Box((1, 1, 0), (39, 37, 70))
     assert kernel.accessed(Box((1, 1, 1), (39, 37, 33)), grid) == Box((1, 1, 0), (39, 37, 33))
     assert kernel.accessed(Box((1, 1, 1), (39, 37, 69)), Box((0, 0, 1), (40, 38, 69))) == Box((1, 1, 1), (39, 37, 69))
+
+
+def test_a_field_without_cells_on_a_device_has_a_map_of_nothing() -> None:
+    rings = in_one(diffusion((40, 38, 70)), 1, TENSOR).pipelines[0]
+    regions = np.zeros(64, np.uint8)
+    given = {"fields": [{"pitch": (0, 0), "slot": (0, 0)}], "scratch": (), "regions": regions.ctypes.data // 16 * 16}
+    (found,) = tensors(rings, given, {name: Stored((0, 0, 0), 0, 0) for name in rings.whole.fields}, tensor_map)
+    assert found["first"].min() > 40
+    assert found["map"][:, 1:4].tolist() == [[2, 1, 1]] * 2

@@ -17,6 +17,7 @@ TENSOR = np.dtype([("map", "<u8", (2, 16)), ("first", "<i4", 3), ("unused", "<i4
 """A field's blocks of memory, see `Tensor` in the skeleton."""
 ELEMENT = 8  # bytes of an element of a map
 MOST = 256  # elements of a copy along an axis
+FAR = 1 << 28  # an index that no cell has
 
 Encode = Callable[[int, Sequence[int], Sequence[int], Sequence[int]], NDArray[np.uint64]]
 """The maker of a map from an address, extents, strides and a box, as `CudaDriver.tensor_map`."""
@@ -56,6 +57,10 @@ def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Enco
         begin = cells.first[0] * planes + cells.first[1] * rows + cells.first[2] * size
         box = ((ring.left + shape.columns + ring.right) * size // ELEMENT, ring.above + shape.rows + ring.below, 1)
         place["first"] = cells.first
+        if not cells.planes * cells.rows:  # a field without cells here: all copies lie beyond what the map knows
+            place["first"] = FAR
+            place["map"] = encode(int(given["regions"]), (2, 1, 1), (16, 16), box)
+            continue
         for slot in range(2):
             address = given["scratch"][block] if block >= 0 else field["slot"][slot if name in rings.whole.state else 0]
             extents = rows // ELEMENT, cells.rows, cells.planes
