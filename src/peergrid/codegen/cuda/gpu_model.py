@@ -25,6 +25,7 @@ class Streams:
     """
 
     far: tuple[StreamShape, ...] = (
+        StreamShape(128, 24, 2, 2, lead=2, tensor=True, hints=True),
         StreamShape(128, 24, 2, 2),
         StreamShape(64, 48, 2, 2),
         StreamShape(64, 32, 2, 2),

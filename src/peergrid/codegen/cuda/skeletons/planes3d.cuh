@@ -156,13 +156,14 @@ struct Wraps {
     }
     return at;
   }
-  __device__ __forceinline__ bool crossed(int at, int axis) const {
-    return Shape::PERIODIC && cells[axis] && (at < 0 || at >= cells[axis]);
-  }
+  // How many of the places from first to end are before the edge, and behind it.
+  __device__ __forceinline__ int before(int first, int axis) const { return cells[axis] ? max(-first, 0) : 0; }
+  __device__ __forceinline__ int behind(int end, int axis) const { return cells[axis] ? max(end - cells[axis], 0) : 0; }
 };
 
 // ---------------------------------------------------------------- rings of planes
 template <class... Parts> struct List {};
+struct Place { int y, x; };  // a cell of a plane
 
 // Where the planes of all rings of PLANES planes of SIZE values are: slot[k] is that of the plane k after the clock,
 // modulo PLANES, in values behind the start of a ring.
@@ -192,7 +193,8 @@ struct Ring {
   static constexpr int LEFT = LEFT_, RIGHT = RIGHT_, ABOVE = ABOVE_, BELOW = BELOW_;
   static constexpr int KEPT_FROM = KEPT_FROM_, KEPT = KEPT_, YOUNGEST = YOUNGEST_;
   static constexpr int WIDTH = LEFT_ + Shape::COLUMNS + RIGHT_, HEIGHT = ABOVE_ + Shape::ROWS + BELOW_;
-  static constexpr int SIZE = (WIDTH * HEIGHT + 32 * W - 1) / (32 * W) * (32 * W);  // copied by whole warps
+  static constexpr int LINE = (Shape::TENSOR ? 8 : 32) * W;  // 128 bytes of a tensor copy, or what whole warps copy
+  static constexpr int SIZE = (WIDTH * HEIGHT + LINE - 1) / LINE * LINE;
   typedef Places<PLANES_, SIZE> Slots;
 };
 
@@ -221,10 +223,8 @@ template <class Ring, int FIELD_, int VERSION_, class NEED_, class REACH_, class
   typedef HOME_ HOME;
 };
 
-// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory. Behind
-// tensor copies: those of cells beyond periodic edges alone, which such copies leave empty.
+// Which of the copies that make a plane of a ring a thread asks for, and where each comes from in a plane in memory.
 template <class F> struct Copies {
-  static constexpr unsigned NOTHING = ~0u;
   static constexpr int COUNT = F::SIZE / W, EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
   long long corner;     // of the ring's cells that there are, in values
   unsigned from[EACH];  // in bytes behind it
@@ -241,9 +241,35 @@ template <class F> struct Copies {
       const int y = number(k) / (F::WIDTH / W), x = number(k) % (F::WIDTH / W) * W;
       const int line = wraps(min(max(top + y, first), last), 1) - low;
       from[k] = (static_cast<unsigned>(line) * static_cast<unsigned>(pitch) + (wraps(left + x, 2) - begin)) * sizeof(R);
-      if (Shape::TENSOR && (top + y < first || top + y > last || !(wraps.crossed(top + y, 1) || wraps.crossed(left + x, 2))))
-        from[k] = NOTHING;
     }
+  }
+};
+
+// The accesses of a ring's plane that lie beyond periodic edges, which tensor copies leave empty: first those of columns, in
+// all rows that are read, then those of rows.
+template <class F> struct Beyond {
+  int first, low, rows, across;     // column and row of the first access; rows; accesses of a row
+  int before, above, width, depth;  // accesses before and rows above the grid; where it ends behind these
+  int columns, count;
+
+  template <class S> __device__ __forceinline__ explicit Beyond(const S& stream) {
+    typedef typename F::NEED Need;
+    first = stream.left - F::LEFT, low = max(stream.top - F::ABOVE, stream.template lowest<F>(1, Need::lo(1)));
+    const int end = min(first + F::WIDTH, (stream.template highest<F>(2, Need::hi(2)) + W - 1) & ~(W - 1));
+    const int bottom = min(stream.top - F::ABOVE + F::HEIGHT, stream.template highest<F>(1, Need::hi(1)));
+    rows = bottom - low, across = (end - first) / W;
+    before = stream.wraps.before(first, 2) / W, above = stream.wraps.before(low, 1);
+    width = stream.wraps.cells[2] - before * W, depth = stream.wraps.cells[1] - above;
+    columns = rows * (before + stream.wraps.behind(end, 2) / W);
+    count = columns + across * (above + stream.wraps.behind(bottom, 1));
+  }
+  __device__ __forceinline__ Place operator[](int n) const {
+    if (n < columns) {
+      const int column = n / rows;
+      return Place{low + n - column * rows, (column < before ? first : width) + column * W};
+    }
+    const int row = (n - columns) / across;
+    return Place{(row < above ? low : depth) + row, first + (n - columns - row * across) * W};
   }
 };
 
@@ -293,9 +319,8 @@ template <int FIELD, int OFFSET> struct Profile<FIELD, 2, OFFSET> {
 // The same of a correction: a field in memory; the K-th of the values that it asked for before.
 template <int FIELD> struct Here {};
 template <int K> struct Mine {};
-// Columns of layers; a cell of a plane.
+// Columns of layers.
 template <int FROM_, int END_> struct Columns { static constexpr int FROM = FROM_, END = END_; };
-struct Place { int y, x; };
 
 // What a correction makes as its N-th value: a field of the layer alone, in memory; what a node has made, in place, as M
 // describes, and in a ring (void: nobody reads it there). What a node gives to a ring for that.

@@ -18,10 +18,12 @@
 // ---------------------------------------------------------------- a thread of a block
 template <class Plan, class N, int r> struct Around;
 template <class Plan, class N, class U> struct LayerCell;
+template <class F> struct Beyond;
 
 template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
   static constexpr int WORKING = ACROSS * Shape::ROWS / Shape::ROWS_EACH;
+  static constexpr bool CORRECTED = !Same<typename Plan::Narrow, List<>>::value;  // rings of copies are written to, too
 
   const Arguments& a;
   const Wraps& wraps;
@@ -34,6 +36,7 @@ template <class Plan> struct Stream : Plan::State {
   const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
+  bool crossing = false;  // whether planes of the block have cells beyond periodic edges
   Place first_cell;       // of the thread, in a layer that is narrow along rows (x -1: none)
   Halves halves;
   Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
@@ -47,7 +50,7 @@ template <class Plan> struct Stream : Plan::State {
         column(static_cast<int>(threadIdx.x) % ACROSS * W),
         ends((threadIdx.x % 32 == 0 || column == 0 ? 1 : 0) + (threadIdx.x % 32 == 31 || column == Shape::COLUMNS - W ? 2 : 0)),
         plane(box.lo[0] - Plan::EARLY), first_cell{0, -1}, halves(memory) {
-    if constexpr (!Same<typename Plan::Narrow, List<>>::value)
+    if constexpr (CORRECTED)
       if (static_cast<int>(threadIdx.x) % Plan::SHARE < layer_cells()) first_cell = place_of(threadIdx.x % Plan::SHARE);
   }
 
@@ -131,7 +134,7 @@ template <class Plan> struct Stream : Plan::State {
     R* const to = shared + (slot + static_cast<int>(threadIdx.x) * W) + F::START;
 #pragma unroll
     for (int k = 0; k < Copies<F>::EACH; ++k) {
-      if (!Copies<F>::any(k) || (Shape::TENSOR && this->Copies<F>::from[k] == Copies<F>::NOTHING)) continue;
+      if (!Copies<F>::any(k)) continue;
       pg_fetch_line(to + k * Shape::THREADS * W, from + this->Copies<F>::from[k]);
     }
   }
@@ -155,13 +158,12 @@ template <class Plan> struct Stream : Plan::State {
   }
 
   template <class... F> __device__ __forceinline__ void begin(List<F...> all) {
-    if constexpr (!Shape::TENSOR || Shape::PERIODIC) (place<F>(), ...);
-    if constexpr (Shape::TENSOR) begin_tensors(all);
-    if constexpr (!Shape::TENSOR || Shape::PERIODIC) {
+    if constexpr (Shape::TENSOR) {
+      begin_tensors(all);
+    } else {
+      (place<F>(), ...);
       (first_planes<F>(), ...);
       pg_fetched();
-    }
-    if constexpr (!Shape::TENSOR) {
 #pragma unroll
       for (int k = 1; k < Shape::AHEAD; ++k) {
         (fetch<F>(F::NEWEST + k, nothing() + F::Slots::index(F::NEWEST + k) * F::SIZE), ...);
@@ -173,34 +175,32 @@ template <class Plan> struct Stream : Plan::State {
 #pragma unroll 1
     for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch<F>(p, nothing() + F::Slots::index(p) * F::SIZE);
   }
-  template <int AHEAD, class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
-    (fetch<F>(F::NEWEST + AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + AHEAD)]), ...);
+  template <class... F> __device__ __forceinline__ void fetch_next(List<F...>) const {
+    (fetch<F>(F::NEWEST + Shape::AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + Shape::AHEAD)]), ...);
     pg_fetched();
   }
 
-  // The planes of this clock are there, those before are read: the copy of another one begins. Cells beyond periodic edges
-  // follow a clock after the rest of their plane, and a clock before it is read.
+  // The planes of this clock are there, those before are read: the copy of another one begins. Behind tensor copies, cells
+  // beyond periodic edges follow a clock after the rest of their plane, and a clock before it is read.
   template <class Fields> __device__ __forceinline__ void next_planes(Fields fields) const {
     if constexpr (Shape::TENSOR) {
       arrivals.await();
-      if constexpr (Shape::PERIODIC) {
-        pg_await<0>();
-        pg_written();
-      }
+      if (crossing) pg_await<0>();
+      if (crossing || CORRECTED) pg_written();
     } else {
       pg_await<Shape::AHEAD - 1>();
     }
     __syncthreads();
     if constexpr (Shape::TENSOR) {
       if (threadIdx.x == 0) ask_next(fields);
-      if constexpr (Shape::PERIODIC) fetch_next<1>(fields);
+      if (crossing) fetch_beyond(fields);
     } else {
-      fetch_next<Shape::AHEAD>(fields);
+      fetch_next(fields);
     }
   }
 
   // The same by tensor copies.
-  template <class... F> __device__ __forceinline__ void begin_tensors(List<F...>) const {
+  template <class... F> __device__ __forceinline__ void begin_tensors(List<F...>) {
     if (threadIdx.x == 0) {
       unsigned long long* barrier = arrivals.expect((0 + ... + first_bytes<F>()));
       (ask_first<F>(barrier), ...);
@@ -209,7 +209,30 @@ template <class Plan> struct Stream : Plan::State {
         (ask<F>(F::NEWEST + k, F::Slots::index(F::NEWEST + k) * F::SIZE, barrier), ...);
       }
     }
-    if constexpr (Shape::PERIODIC) arrivals.await();
+    if constexpr (Shape::PERIODIC) {
+      crossing = (Beyond<F>(*this).count || ...);
+      arrivals.await();
+      (first_beyond<F>(), ...);
+      pg_fetched();
+    }
+  }
+  template <class F> __device__ __forceinline__ void first_beyond() const {
+    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch_beyond<F>(p, F::Slots::index(p) * F::SIZE);
+  }
+  template <class... F> __device__ __forceinline__ void fetch_beyond(List<F...>) const {
+    (fetch_beyond<F>(F::NEWEST + 1, this->F::Slots::slot[F::Slots::index(F::NEWEST + 1)]), ...);
+    pg_fetched();
+  }
+  template <class F> __device__ __forceinline__ void fetch_beyond(int ahead, int slot) const {
+    if (!there<F>(ahead)) return;
+    const Beyond<F> beyond(*this);
+    const Field& field = a.fields[F::FIELD];
+    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(field, wraps(plane + ahead, 0));
+    for (int n = threadIdx.x; n < beyond.count; n += Shape::THREADS) {
+      const Place cell = beyond[n];
+      R* const to = shared + slot + F::START + (cell.y - (top - F::ABOVE)) * F::WIDTH + (cell.x - (left - F::LEFT));
+      pg_fetch_line(to, from + wraps(cell.y, 1) * static_cast<int>(field.pitch[1]) + wraps(cell.x, 2));
+    }
   }
   template <class... F> __device__ __forceinline__ void ask_next(List<F...>) const {
     unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));
@@ -281,7 +304,7 @@ template <class Plan> struct Stream : Plan::State {
     if constexpr (sizeof...(N) == 1) halves.await();
     make<First>();
     if constexpr (sizeof...(N) > 1) halves.await();
-    fetch_next<Shape::AHEAD>(typename Plan::Fields{});
+    fetch_next(typename Plan::Fields{});
     make_later<N...>();
   }
   template <class N, class... More> __device__ __forceinline__ void make_later() {

@@ -41,7 +41,7 @@ class Ring:
     start: int
 
     def values(self, shape: StreamShape, line: int) -> int:
-        """The values of all its planes, each of which is copied by whole warps: `line` values at a time."""
+        """The values of all its planes, each of which begins at a multiple of `line` values."""
         plane = (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
         return self.planes * -(-plane // line) * line
 
@@ -102,6 +102,11 @@ class Rings:
         """Values of a 16-byte access."""
         return 16 // self.problem.itemsize
 
+    @property
+    def line(self) -> int:
+        """Values of which planes have multiples: those that whole warps copy, or 128 bytes of a tensor copy."""
+        return (8 if self.shape.tensor else 32) * self.width
+
     @cached_property
     def rings(self) -> dict[Version, Ring]:
         """The ring of every version that is read, in the order in which versions come to be."""
@@ -113,14 +118,14 @@ class Rings:
                 continue
             ring = self._ring(version, uses, start, kept_from)
             found[version] = ring
-            start += ring.values(self.shape, 32 * self.width)
+            start += ring.values(self.shape, self.line)
             kept_from += ring.kept
         return found
 
     @property
     def ring_values(self) -> int:
         """Values of all rings in shared memory."""
-        return max(ring.start + ring.values(self.shape, 32 * self.width) for ring in self.rings.values())
+        return max(ring.start + ring.values(self.shape, self.line) for ring in self.rings.values())
 
     @property
     def shared_bytes(self) -> int:

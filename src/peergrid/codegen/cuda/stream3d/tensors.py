@@ -62,7 +62,7 @@ def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Enco
             place["map"] = encode(int(given["regions"]), (2, 1, 1), (16, 16), box)
             continue
         for slot in range(2):
-            address = given["scratch"][block] if block >= 0 else field["slot"][slot if name in rings.whole.state else 0]
+            address = given["scratch"][block] if block >= 0 else field["slot"][slot]
             extents = rows // ELEMENT, cells.rows, cells.planes
             place["map"][slot] = encode((int(address) + begin) % (1 << 64), extents, (rows, planes), box)
     return found

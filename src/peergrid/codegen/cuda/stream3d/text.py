@@ -183,9 +183,7 @@ class Text:
     def _kinds(self) -> Iterator[Ring]:
         """A ring of each number of planes and values of a plane."""
         rings = [ring for ring in self.rings.rings.values() if ring.planes]
-        yield from {
-            (ring.planes, ring.values(self.rings.shape, 32 * self.rings.width)): ring for ring in rings
-        }.values()
+        yield from {(ring.planes, ring.values(self.rings.shape, self.rings.line)): ring for ring in rings}.values()
 
     @property
     def _plan(self) -> str:
@@ -209,7 +207,7 @@ class Text:
             state=", ".join(
                 (
                     *counts,
-                    *(f"Copies<{ring_name(r.version)}>" for r in rings.loaded()),
+                    *(f"Copies<{ring_name(r.version)}>" for r in rings.loaded() if not rings.shape.tensor),
                     *profiles,
                 )
             ),
