@@ -163,7 +163,6 @@ struct Wraps {
 
 // ---------------------------------------------------------------- rings of planes
 template <class... Parts> struct List {};
-struct Place { int y, x; };  // a cell of a plane
 
 // Where the planes of all rings of PLANES planes of SIZE values are: slot[k] is that of the plane k after the clock,
 // modulo PLANES, in values behind the start of a ring.
@@ -246,30 +245,38 @@ template <class F> struct Copies {
 };
 
 // The accesses of a ring's plane that lie beyond periodic edges, which tensor copies leave empty: first those of columns, in
-// all rows that are read, then those of rows.
+// all rows that are read, then those of rows. to, from: those that a thread copies, in values behind the start of the plane
+// in its ring (-1: none) and in memory.
 template <class F> struct Beyond {
-  int first, low, rows, across;     // column and row of the first access; rows; accesses of a row
-  int before, above, width, depth;  // accesses before and rows above the grid; where it ends behind these
-  int columns, count;
+  typedef typename F::NEED Need;
+  static constexpr int COLUMNS = (W - 1 - Need::lo(2)) / W + (Need::hi(2) + W - 1) / W;
+  static constexpr int MOST = F::HEIGHT * COLUMNS + F::WIDTH / W * (Need::hi(1) - Need::lo(1));
+  static constexpr int EACH = MOST > Shape::THREADS ? (MOST + Shape::THREADS - 1) / Shape::THREADS : 1;
+  int to[EACH], from[EACH];
 
-  template <class S> __device__ __forceinline__ explicit Beyond(const S& stream) {
-    typedef typename F::NEED Need;
-    first = stream.left - F::LEFT, low = max(stream.top - F::ABOVE, stream.template lowest<F>(1, Need::lo(1)));
-    const int end = min(first + F::WIDTH, (stream.template highest<F>(2, Need::hi(2)) + W - 1) & ~(W - 1));
-    const int bottom = min(stream.top - F::ABOVE + F::HEIGHT, stream.template highest<F>(1, Need::hi(1)));
-    rows = bottom - low, across = (end - first) / W;
-    before = stream.wraps.before(first, 2) / W, above = stream.wraps.before(low, 1);
-    width = stream.wraps.cells[2] - before * W, depth = stream.wraps.cells[1] - above;
-    columns = rows * (before + stream.wraps.behind(end, 2) / W);
-    count = columns + across * (above + stream.wraps.behind(bottom, 1));
-  }
-  __device__ __forceinline__ Place operator[](int n) const {
-    if (n < columns) {
-      const int column = n / rows;
-      return Place{low + n - column * rows, (column < before ? first : width) + column * W};
+  // Whether there are any; left, top: the first cell of the ring; low, bottom, right: where the rows and columns that are
+  // read begin and end.
+  __device__ __forceinline__ bool place(int left, int top, int low, int bottom, int right, int pitch, const Wraps& wraps) {
+    const int rows = bottom - low, across = (right - left) / W;
+    const int before = wraps.before(left, 2) / W, above = wraps.before(low, 1);
+    const int columns = rows * (before + wraps.behind(right, 2) / W);
+    const int count = columns + across * (above + wraps.behind(bottom, 1));
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      const int n = static_cast<int>(threadIdx.x) + k * Shape::THREADS;
+      to[k] = -1;
+      if (n >= count) continue;
+      int y, x;
+      if (n < columns) {
+        x = n / rows, y = n - x * rows + low;
+        x = x < before ? left + x * W : wraps.cells[2] + (x - before) * W;
+      } else {
+        y = (n - columns) / across, x = left + (n - columns - y * across) * W;
+        y = y < above ? low + y : wraps.cells[1] + y - above;
+      }
+      to[k] = (y - top) * F::WIDTH + (x - left), from[k] = wraps(y, 1) * pitch + wraps(x, 2);
     }
-    const int row = (n - columns) / across;
-    return Place{(row < above ? low : depth) + row, first + (n - columns - row * across) * W};
+    return count > 0;
   }
 };
 
@@ -319,8 +326,9 @@ template <int FIELD, int OFFSET> struct Profile<FIELD, 2, OFFSET> {
 // The same of a correction: a field in memory; the K-th of the values that it asked for before.
 template <int FIELD> struct Here {};
 template <int K> struct Mine {};
-// Columns of layers.
+// Columns of layers; a cell of a plane.
 template <int FROM_, int END_> struct Columns { static constexpr int FROM = FROM_, END = END_; };
+struct Place { int y, x; };
 
 // What a correction makes as its N-th value: a field of the layer alone, in memory; what a node has made, in place, as M
 // describes, and in a ring (void: nobody reads it there). What a node gives to a ring for that.

@@ -18,7 +18,6 @@
 // ---------------------------------------------------------------- a thread of a block
 template <class Plan, class N, int r> struct Around;
 template <class Plan, class N, class U> struct LayerCell;
-template <class F> struct Beyond;
 
 template <class Plan> struct Stream : Plan::State {
   static constexpr int ACROSS = Shape::COLUMNS / W;  // threads along a row
@@ -210,11 +209,17 @@ template <class Plan> struct Stream : Plan::State {
       }
     }
     if constexpr (Shape::PERIODIC) {
-      crossing = (Beyond<F>(*this).count || ...);
+      crossing = (0 | ... | place_beyond<F>());
       arrivals.await();
       (first_beyond<F>(), ...);
       pg_fetched();
     }
+  }
+  template <class F> __device__ __forceinline__ bool place_beyond() {
+    const int left = this->left - F::LEFT, top = this->top - F::ABOVE;
+    const int low = max(top, lowest<F>(1, F::NEED::lo(1))), bottom = min(top + F::HEIGHT, highest<F>(1, F::NEED::hi(1)));
+    const int right = min(left + F::WIDTH, (highest<F>(2, F::NEED::hi(2)) + W - 1) & ~(W - 1));
+    return this->Beyond<F>::place(left, top, low, bottom, right, static_cast<int>(a.fields[F::FIELD].pitch[1]), wraps);
   }
   template <class F> __device__ __forceinline__ void first_beyond() const {
     for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch_beyond<F>(p, F::Slots::index(p) * F::SIZE);
@@ -225,14 +230,10 @@ template <class Plan> struct Stream : Plan::State {
   }
   template <class F> __device__ __forceinline__ void fetch_beyond(int ahead, int slot) const {
     if (!there<F>(ahead)) return;
-    const Beyond<F> beyond(*this);
-    const Field& field = a.fields[F::FIELD];
-    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(field, wraps(plane + ahead, 0));
-    for (int n = threadIdx.x; n < beyond.count; n += Shape::THREADS) {
-      const Place cell = beyond[n];
-      R* const to = shared + slot + F::START + (cell.y - (top - F::ABOVE)) * F::WIDTH + (cell.x - (left - F::LEFT));
-      pg_fetch_line(to, from + wraps(cell.y, 1) * static_cast<int>(field.pitch[1]) + wraps(cell.x, 2));
-    }
+    const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(plane + ahead, 0));
+#pragma unroll
+    for (int k = 0; k < Beyond<F>::EACH; ++k)
+      if (this->Beyond<F>::to[k] >= 0) pg_fetch_line(shared + slot + F::START + this->Beyond<F>::to[k], from + this->Beyond<F>::from[k]);
   }
   template <class... F> __device__ __forceinline__ void ask_next(List<F...>) const {
     unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));

@@ -194,6 +194,7 @@ class Text:
         more = "pace, wraps, awaited" if self.given else NOTHING_GIVEN
         kinds += ["Tensors tensors"] * rings.shape.tensor
         profiles = list(self._updates.profiles.values())
+        copies = "Beyond" if rings.shape.tensor else "Copies"
         counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
@@ -207,7 +208,7 @@ class Text:
             state=", ".join(
                 (
                     *counts,
-                    *(f"Copies<{ring_name(r.version)}>" for r in rings.loaded() if not rings.shape.tensor),
+                    *(f"{copies}<{ring_name(r.version)}>" for r in rings.loaded()),
                     *profiles,
                 )
             ),
