@@ -24,7 +24,7 @@ from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel, in_one
-from peergrid.codegen.cuda.stream3d.tensors import Stored, tensors
+from peergrid.codegen.cuda.stream3d.tensors import Stored, copied, tensors
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.costs.machines import machine_named
 from peergrid.grid import Box, Grid, Index
@@ -77,7 +77,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         before, _ = one.padded[name]
         for axis, cells in enumerate(kernel.wraps(one.box)):
             if cells:
-                first = -one.memory.block(name, 0).box.lo[axis]
+                first = -before.corner[axis]
                 for beyond in (slice(0, first), slice(first + cells, None)):
                     before.array[(slice(None),) * axis + (beyond,)] = np.nan
     (plain,) = kernel.parts(one.box, SMALL).interior
@@ -365,6 +365,51 @@ def test_tensor_copies(make: Make, boundary: Any) -> None:
     problem = make((40, 38, 70), boundary)
     check(problem, replace(TENSOR, ahead=3, lead=2))
     check(problem, TENSOR, parts=(2, 2, 1), device=3)
+
+
+SPLIT = StreamShape(64, 16, 4, ahead=3, own=True, unroll=3, split_barrier=True)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
+@pytest.mark.parametrize(
+    ("make", "steps", "shape"),
+    [
+        (diffusion, 2, replace(SPLIT, columns=136, rows=12, rows_each=3)),
+        (diffusion, 3, SPLIT),
+        (diffusion, 4, replace(SPLIT, rows_each=2)),
+        (diffusion, 3, replace(SPLIT, lead=2)),
+        (diffusion, 3, replace(SPLIT, ahead=2, split_barrier=False)),
+        (two_fields, 2, replace(SPLIT, columns=48, rows_each=2, split_barrier=False)),
+        (profiles, 3, SPLIT),
+        (yee, 2, StreamShape(64, 16, 2, ahead=2, own=True)),
+        (yee, 3, StreamShape(36, 12, 1, ahead=3, own=True)),
+        (yee, 4, StreamShape(64, 12, 1, ahead=2, own=True)),
+        (waves, 2, StreamShape(64, 24, 1, ahead=2, own=True, unroll=3)),
+    ],
+)
+def test_several_steps_by_tensor_copies(make: Make, steps: int, shape: StreamShape, boundary: Any) -> None:
+    """Cells beyond periodic edges have the time to come behind the rest of their planes."""
+    problem, shape = make((40, 38, 76), boundary), replace(shape, tensor=True, hints=True)
+    (rings,) = in_one(problem, steps, shape).pipelines
+    assert rings.split_barrier == shape.split_barrier
+    assert copied(rings)
+    check(problem, shape, steps)
+    check(problem, shape, steps, parts=(2, 2, 1), device=3)
+
+
+@pytest.mark.parametrize(("shape", "ahead"), [(SPLIT, 1), (replace(SPLIT, split_barrier=False), 1)])
+def test_fixed_edges_need_planes_one_clock_ahead(shape: StreamShape, ahead: int) -> None:
+    check(diffusion((40, 38, 76)), replace(shape, ahead=ahead, tensor=True), 3)
+
+
+@pytest.mark.parametrize(("split", "ahead"), [(False, 2), (True, 3)])
+def test_periodic_edges_need_planes_some_clocks_ahead(split: bool, ahead: int) -> None:
+    problem = diffusion((40, 38, 76), "periodic")
+    found = []
+    for fewer in (ahead, ahead - 1):
+        shape = replace(SPLIT, ahead=fewer, split_barrier=split, tensor=True)
+        found += [copied(rings) for rings in in_one(problem, 3, shape).pipelines]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("make", [diffusion, yee])

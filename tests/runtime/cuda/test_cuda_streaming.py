@@ -13,6 +13,7 @@ from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
 from layer_problems import absorbing
+from runtime_problems import heat_3d
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
@@ -225,6 +226,27 @@ def test_updates_that_read_nothing(depth: int) -> None:
 def test_several_steps_of_parts_of_a_periodic_grid(split: Index, depth: int, block: int) -> None:
     problem, driver = sound("periodic", (48, 24, 44)), HostDriver(seed=3, gpu=GPU)
     assert carried_out(problem, split, Options("overlap", depth=depth, block=block), driver) == expected(problem)
+
+
+def heat(boundary: Boundary | tuple[Boundary, ...], shape: Index) -> Problem:
+    return Problem.of(heat_3d(random(Grid(shape, boundary, "float32"), "u", 1), 0.1))
+
+
+def two_waves(boundary: Boundary | tuple[Boundary, ...], shape: Index) -> Problem:
+    """Two time steps in one."""
+    grid = Grid(shape, boundary, "float32")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    return Problem.of([wave(u, v, m), wave(v, u, m)])
+
+
+@pytest.mark.parametrize(("split", "depth"), [((1, 1, 1), 2), ((1, 1, 1), 4), ((2, 1, 1), 3), ((1, 2, 1), 2)])
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
+@pytest.mark.parametrize("make", [heat, sound, two_waves])
+def test_several_steps_by_tensor_copies(make: Any, boundary: Any, split: Index, depth: int) -> None:
+    problem, driver = make(boundary=boundary, shape=(40, 32, 44)), HostDriver(seed=depth, gpu=GPU)
+    options = Options("overlap", depth=depth, block=depth)
+    assert carried_out(problem, split, options, driver) == expected(problem)
+    assert any("const __grid_constant__ Tensors" in text for text in driver.texts)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -22,6 +22,7 @@ from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.rotation import rotation
+from peergrid.codegen.cuda.stream3d.tensors import copied
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment
@@ -39,7 +40,7 @@ WINDOW = 3  # planes of a value that a stage by itself reads: in so many clocks 
 PER_WARP, MOST_ISSUED = 0.08, 0.7  # share of the clocks in which instructions are issued
 PER_ROW, SPLIT = 12, 10  # instructions of a thread for a row of its cells beside arithmetic, for each node; and where
 # neighbours in a row are in other warps
-PER_FIELD = 25  # and for each plane that it loads or stores
+PER_FIELD = 25  # and for each plane that it loads, unless by tensor copies, or stores
 PER_CLOCK = 60
 BORDER = 0.4  # of a cell of a tile's border, which caches have, by one that comes from memory
 HIDDEN = 4.0  # the norm of the parts of a plane: the higher, the better the slowest hides the others
@@ -59,10 +60,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
     for columns in (COLUMNS, NARROW):
         found = []
         for shape in _shapes(problem, columns):
-            ways = [shape, replace(shape, ahead=1)]
-            if len(problem.stages) == 1 and steps > 1:
-                ways.insert(0, replace(shape, ahead=3, split_barrier=True))
-            kernels = (PassKernel3D(problem, steps, one) for one in ways)
+            kernels = (PassKernel3D(problem, steps, one) for one in _ways(problem, steps, shape, gpu))
             found += list(islice((kernel for kernel in kernels if _splits(kernel) and _fits(kernel, gpu)), 1))
         if found:
             return min(found, key=lambda kernel: _clocks(kernel, gpu))
@@ -93,6 +91,16 @@ def _shapes(problem: Problem, widths: tuple[int, ...]) -> Iterator[StreamShape]:
             yield shape
 
 
+def _ways(problem: Problem, steps: int, shape: StreamShape, gpu: GpuModel) -> Iterator[StreamShape]:
+    """A shape with all ways of copies and barriers, the fastest first."""
+    ways = [shape, replace(shape, ahead=1)]
+    if len(problem.stages) == 1 and steps > 1:
+        ways.insert(0, replace(shape, ahead=3, split_barrier=True))
+    if gpu.tensor_copies:
+        yield from (replace(way, tensor=True, hints=True) for way in ways)
+    yield from ways
+
+
 def _splits(kernel: PassKernel3D) -> bool:
     """True unless the shape asks for a barrier in two halves that the kernel cannot have."""
     return kernel.rings.split_barrier == kernel.shape.split_barrier
@@ -100,6 +108,8 @@ def _splits(kernel: PassKernel3D) -> bool:
 
 def _fits(kernel: PassKernel3D, gpu: GpuModel) -> bool:
     if not kernel.rings.fits or kernel.rings.shared_bytes > gpu.most_shared:
+        return False
+    if kernel.shape.tensor and not copied(kernel.rings):
         return False
     warps = ceil(kernel.shape.threads(kernel.problem.itemsize) / 32 / 4)  # of a quarter of a multiprocessor
     return registers(kernel) <= min(MOST_REGISTERS, gpu.registers // 4 // (32 * warps) // 8 * 8)
@@ -137,8 +147,9 @@ def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
     nodes, each = rings.levels.nodes, shape.rows_each
     operations = sum(_operations(problem, w.assignment) for node in nodes for w in node.writes)
     loads, stores = [*rings.loaded()], len(rings.levels.finals)
+    moved = stores if shape.tensor else len(loads) + stores
     beside = PER_ROW + SPLIT * shape.split(problem.itemsize)
-    thread = each * (4 * operations + beside * len(nodes)) + PER_FIELD * (len(loads) + stores) + PER_CLOCK
+    thread = each * (4 * operations + beside * len(nodes)) + PER_FIELD * moved + PER_CLOCK
     warps = shape.threads(problem.itemsize) // 32
     issue = thread * warps / 4 / min(MOST_ISSUED, PER_WARP * warps)
     row = shape.columns * problem.itemsize / 128  # wavefronts of shared memory for a row of the tile

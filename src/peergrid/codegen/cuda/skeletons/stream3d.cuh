@@ -169,6 +169,10 @@ template <class Plan> struct Stream : Plan::State {
         pg_fetched();
       }
     }
+    if constexpr (Shape::SPLIT) {
+      settle();
+      __syncthreads();
+    }
   }
   template <class F> __device__ __forceinline__ void first_planes() const {
 #pragma unroll 1
@@ -180,22 +184,27 @@ template <class Plan> struct Stream : Plan::State {
   }
 
   // The planes of this clock are there, those before are read: the copy of another one begins. Behind tensor copies, cells
-  // beyond periodic edges follow a clock after the rest of their plane, and a clock before it is read.
+  // beyond periodic edges follow the rest of their plane, some clocks before it is read (see `Arrivals`).
   template <class Fields> __device__ __forceinline__ void next_planes(Fields fields) const {
+    if constexpr (Shape::TENSOR) arrivals.await();
+    settle();
+    __syncthreads();
+    ask_next(fields);
+    if (crossing) fetch_beyond(fields);
+  }
+  // Copies of the thread's own that others read behind the next barrier are there.
+  __device__ __forceinline__ void settle() const {
     if constexpr (Shape::TENSOR) {
-      arrivals.await();
       if (crossing) pg_await<0>();
       if (crossing || CORRECTED) pg_written();
     } else {
-      pg_await<Shape::AHEAD - 1>();
+      constexpr int LATER = Shape::AHEAD - 1 - Shape::SPLIT;
+      pg_await<(LATER > 0 ? LATER : 0)>();
     }
-    __syncthreads();
-    if constexpr (Shape::TENSOR) {
-      if (threadIdx.x == 0) ask_next(fields);
-      if (crossing) fetch_beyond(fields);
-    } else {
-      fetch_next(fields);
-    }
+  }
+  template <class Fields> __device__ __forceinline__ void ask_next(Fields fields) const {
+    if constexpr (!Shape::TENSOR) fetch_next(fields);
+    else if (threadIdx.x == 0) ask_planes(fields);
   }
 
   // The same by tensor copies.
@@ -210,7 +219,7 @@ template <class Plan> struct Stream : Plan::State {
     }
     if constexpr (Shape::PERIODIC) {
       crossing = (0 | ... | place_beyond<F>());
-      arrivals.await();
+      for (int k = 0; k < Arrivals::EARLY; ++k) arrivals.await();
       (first_beyond<F>(), ...);
       pg_fetched();
     }
@@ -222,10 +231,11 @@ template <class Plan> struct Stream : Plan::State {
     return this->Beyond<F>::place(left, top, low, bottom, right, static_cast<int>(a.fields[F::FIELD].pitch[1]), wraps);
   }
   template <class F> __device__ __forceinline__ void first_beyond() const {
-    for (int p = F::OLDEST; p <= F::NEWEST; ++p) fetch_beyond<F>(p, F::Slots::index(p) * F::SIZE);
+    for (int p = F::OLDEST; p < F::NEWEST + Arrivals::EARLY; ++p) fetch_beyond<F>(p, F::Slots::index(p) * F::SIZE);
   }
   template <class... F> __device__ __forceinline__ void fetch_beyond(List<F...>) const {
-    (fetch_beyond<F>(F::NEWEST + 1, this->F::Slots::slot[F::Slots::index(F::NEWEST + 1)]), ...);
+    constexpr int EARLY = Arrivals::EARLY;
+    (fetch_beyond<F>(F::NEWEST + EARLY, this->F::Slots::slot[F::Slots::index(F::NEWEST + EARLY)]), ...);
     pg_fetched();
   }
   template <class F> __device__ __forceinline__ void fetch_beyond(int ahead, int slot) const {
@@ -235,7 +245,7 @@ template <class Plan> struct Stream : Plan::State {
     for (int k = 0; k < Beyond<F>::EACH; ++k)
       if (this->Beyond<F>::to[k] >= 0) pg_fetch_line(shared + slot + F::START + this->Beyond<F>::to[k], from + this->Beyond<F>::from[k]);
   }
-  template <class... F> __device__ __forceinline__ void ask_next(List<F...>) const {
+  template <class... F> __device__ __forceinline__ void ask_planes(List<F...>) const {
     unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));
     (ask<F>(F::NEWEST + Shape::AHEAD, this->F::Slots::slot[F::Slots::index(F::NEWEST + Shape::AHEAD)], barrier), ...);
   }
@@ -261,7 +271,7 @@ template <class Plan> struct Stream : Plan::State {
   // All copies that were asked for have come.
   __device__ __forceinline__ void end() const {
     if constexpr (Shape::TENSOR)
-      for (int k = Shape::PERIODIC; k < Shape::AHEAD; ++k) arrivals.await();
+      for (int k = Arrivals::EARLY; k < Shape::AHEAD; ++k) arrivals.await();
     pg_await<0>();
   }
 
@@ -298,19 +308,24 @@ template <class Plan> struct Stream : Plan::State {
 
   template <class... N> __device__ __forceinline__ void make_all(List<N...>) { (make<N>(), ...); }
 
-  // The same where SPLIT. Slots are free for planes that others have read at the clock before. Copies are there before
-  // their warp arrives, two clocks before they are read. The last node works after its warp has arrived: where it reads
-  // what the first one makes, others may do so of a clock that the first would write over, if it did not wait.
-  template <class First, class... N> __device__ __forceinline__ void make_apart(List<First, N...>) {
+  // The same where SPLIT. Slots are free for planes that others have read at the clock before. Copies by threads are there
+  // before their warp arrives, two clocks before they are read; for tensor copies each thread waits by itself. The last
+  // node works after its warp has arrived: where it reads what the first one makes, others may do so of a clock that the
+  // first would write over, if it did not wait.
+  template <class Fields, class First, class... N>
+  __device__ __forceinline__ void make_apart(Fields fields, List<First, N...>) {
+    if constexpr (Shape::TENSOR) arrivals.await();
+    if (crossing) fetch_beyond(fields);
+    take_all(fields);
     if constexpr (sizeof...(N) == 1) halves.await();
     make<First>();
     if constexpr (sizeof...(N) > 1) halves.await();
-    fetch_next(typename Plan::Fields{});
+    ask_next(fields);
     make_later<N...>();
   }
   template <class N, class... More> __device__ __forceinline__ void make_later() {
     if constexpr (sizeof...(More) == 0) {
-      pg_await<(Shape::AHEAD > 2 ? Shape::AHEAD - 2 : 0)>();
+      settle();
       halves.arrive();
     }
     make<N>();
@@ -524,8 +539,7 @@ template <class Plan, class N, int r> struct Around {
 template <int n, class Plan> __device__ __forceinline__ void stream_planes(Stream<Plan>& stream, Pacer& pacer) {
   pacer.before();
   if constexpr (Shape::SPLIT) {
-    stream.take_all(typename Plan::Fields{});
-    stream.make_apart(typename Plan::Nodes{});
+    stream.make_apart(typename Plan::Fields{}, typename Plan::Nodes{});
   } else {
     stream.next_planes(typename Plan::Fields{});
     stream.take_all(typename Plan::Fields{});
@@ -544,10 +558,6 @@ __device__ __forceinline__ void stream_tile(const Arguments& a, const Region& ti
   stream.start(typename Plan::Counts{});
   stream.load_profiles(typename Plan::Profiles{});
   stream.begin(typename Plan::Fields{});
-  if constexpr (Shape::SPLIT) {
-    pg_await<(Shape::AHEAD > 2 ? Shape::AHEAD - 2 : 0)>();
-    __syncthreads();
-  }
 #pragma unroll 1
   while (stream.plane < stream.tile.hi[0]) stream_planes<0>(stream, pacer);
   stream.end();

@@ -61,6 +61,9 @@ __device__ __forceinline__ void pg_written() {}
 // The planes that are on their way: those of a clock end a phase of one barrier. All threads wait for them in order; one asks.
 struct Arrivals {
   static constexpr int COUNT = Shape::AHEAD + 1;  // a thread may still wait for those of a clock when the next are asked for
+  // Clocks before they are read by which planes have come whose cells beyond periodic edges threads fetch: those copies
+  // are seen behind a barrier and, where SPLIT, a clock later.
+  static constexpr int EARLY = Shape::PERIODIC ? 1 + Shape::SPLIT : 0;
   unsigned long long* barriers;
   int asked = 0, awaited = 0;
   unsigned parity = 0;

@@ -183,7 +183,8 @@ class Rings:
         nodes = self.levels.nodes
         if not (self.shape.split_barrier and self.shape.own and len(nodes) > 1) or any(map(self.waits, nodes)):
             return False
-        if self.shape.ahead < 2 or not self._late_reads_are_safe:  # copies are seen a clock after they are there
+        seen = self.shape.tensor or self.shape.ahead > 1  # copies by threads are seen a clock after they are there
+        if not seen or not self._late_reads_are_safe:
             return False
         for version in self.levels.versions:
             planes = [use.plane for use in self._uses_of(version) if self._shared(use)]

@@ -34,14 +34,14 @@ class Stored:
 
 def copied(rings: Rings) -> bool:
     """True if tensor copies can fill all rings: none is wider than a copy, and cells beyond periodic edges, which come
-    a clock later, have the time.
+    a clock later, or two where the barrier is split, have the time.
     """
     shape, width = rings.shape, 16 // rings.width
     for ring in rings.loaded():
         columns, rows = ring.left + shape.columns + ring.right, ring.above + shape.rows + ring.below
         if columns * width > MOST * ELEMENT or rows > MOST:
             return False
-    return shape.ahead > 1 or not any(rings.problem.grid.periodic)
+    return shape.ahead > 1 + rings.split_barrier or not any(rings.problem.grid.periodic)
 
 
 def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Encode) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.stream3d.bounds import around, bounds, known
 from peergrid.codegen.cuda.stream3d.correction_text import CorrectionText, narrow, share
-from peergrid.codegen.cuda.stream3d.rings import Ring, Rings
+from peergrid.codegen.cuda.stream3d.rings import BARRIER_BYTES, Ring, Rings
 from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, ring_name
 from peergrid.stencil import footprint
 
@@ -133,7 +133,7 @@ class Text:
             own=flag(shape.own),
             split=flag(self.rings.split_barrier),
             barrier=self.rings.ring_values,
-            arrivals=self.rings.ring_values,
+            arrivals=self.rings.ring_values + BARRIER_BYTES * self.rings.split_barrier // self.rings.problem.itemsize,
             tensor=flag(shape.tensor),
             hints=flag(shape.hints),
         )

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.plan import Boxes
+from peergrid.runtime.cuda.lowering.tensor_maps import tensor_maps
 
 
 class DeviceTiles:
@@ -119,8 +121,10 @@ class DeviceTiles:
     def _launch(self, device: int, program: Program, blocks: int, values: NDArray[Any], box: Box) -> KernelLaunch:
         """The launch of a program, granted its shared memory, with the norms of a box if the kernel takes them."""
         self._execution.programs.resident(device, program)
-        launch = KernelLaunch.of(self._execution, device, program, blocks, values)
-        summed = self._execution.norms if self._kernel.norm else None
+        kernel = self._kernel
+        maps = tensor_maps(self._execution, device, kernel.rings, values) if isinstance(kernel, PassKernel3D) else ()
+        launch = KernelLaunch.of(self._execution, device, program, blocks, values, maps)
+        summed = self._execution.norms if kernel.norm else None
         return launch if summed is None else replace(launch, norms=summed.structs(device, box))
 
     @cached_property

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
-from peergrid.codegen.cuda.stream3d.tensors import Stored, tensors
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
-from peergrid.runtime.cuda.memory.blocks import BlockLayout
+from peergrid.runtime.cuda.lowering.tensor_maps import tensor_maps
 from peergrid.stencil import Problem
 
 
@@ -149,16 +148,8 @@ class StreamingPlan(KernelPlan):
             if awaited and number == last:
                 count = self.kernel.awaited(box, slots[number], awaited)
                 first = np.array([(awaited_word(execution, device), count)], AWAITED)
-            more = (pace, wraps, first, *self._tensors(execution, device, number, values[0]))
-            yield KernelLaunch.of(execution, device, program, blocks, values, more)
-
-    def _tensors(self, execution: ExecutionContext, device: int, number: int, values: Any) -> Iterator[NDArray[Any]]:
-        """The maps of a launch whose planes come by tensor copies."""
-        rings = self.kernel.pipelines[number]
-        if rings.shape.tensor:
-            blocks = execution.memory.plan.blocks[device]
-            stored = {name: _stored(block) for name, block in blocks.items() if block.field.full}
-            yield tensors(rings, values, stored, execution.devices.on(device).tensor_map)
+            maps = tensor_maps(execution, device, self.kernel.pipelines[number], values)
+            yield KernelLaunch.of(execution, device, program, blocks, values, (pace, wraps, first, *maps))
 
     def _pace(
         self, execution: ExecutionContext, device: int, box: Box, number: int, launch: Launch, blocks: int
@@ -172,12 +163,6 @@ class StreamingPlan(KernelPlan):
 def awaited_word(execution: ExecutionContext, device: int) -> int:
     """The address of the word that a launch sets once its first tiles are done; behind it their number."""
     return execution.once(("awaited", device), lambda: _zeros(execution, device, 4))
-
-
-def _stored(block: BlockLayout) -> Stored:
-    """The cells of a block, the padding before its first column included."""
-    (planes, rows, _), (*first, column) = block.extent, block.box.lo
-    return Stored((*first, column - block.lead), planes, rows)
 
 
 def _zeros(execution: ExecutionContext, device: int, count: int) -> int:
