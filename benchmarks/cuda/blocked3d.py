@@ -5,7 +5,8 @@
 
 Each case is measured as a run makes it, with two, three and four steps per pass, and in the shapes asked for:
 'heat:3:128,36,3,2,3,0 yee:2:72,28,1,1,1,0', the case, its steps, then columns, rows, rows of a thread, planes ahead,
-clocks in the body of the loop, clocks that blocks may be apart and, after a comma, b: a barrier in two halves.
+clocks in the body of the loop, clocks that blocks may be apart and, after a comma, b: a barrier in two halves,
+t: tensor copies, with hints to the L2 cache.
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -18,7 +19,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,12 @@ from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
+from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
+from peergrid.runtime.cuda.device.driver import CudaDriver
+from peergrid.runtime.cuda.lowering.tensor_maps import stored
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
 from peergrid.stencil import Problem
 
@@ -206,11 +210,14 @@ class Bench:
         remainder, cells = self.remainder(kernel, slots, built)
         table = self.arguments((self.one, self.two))
         table["regions"], table["count"] = device.upload(launch.regions), len(launch.regions)
+        maps = ()
+        if kernel.shape.tensor:
+            maps = (tensors(kernel.rings, table, stored(self.blocks), CudaDriver().tensor_map),)
         for name in self.problem.state:  # cells that nobody writes are in both slots
             check(driver.cuMemcpyDtoD(self.two[name], self.expected[1][name], self.blocks[name].bytes))
 
         def tiles() -> None:
-            start(function, (launch.blocks, 1), (program.threads, 1), program.shared_bytes, device.main, table)
+            start(function, (launch.blocks, 1), (program.threads, 1), program.shared_bytes, device.main, table, *maps)
 
         def whole() -> None:
             remainder()
@@ -261,6 +268,8 @@ def variants(case: str, problem: Problem, shapes: str) -> Iterator[PassKernel3D]
             shape = StreamShape(
                 columns, rows, each, ahead, own=True, unroll=unroll, lead=lead, split_barrier="b" in flags
             )
+            if "t" in flags:
+                shape = replace(shape, tensor=True, hints=True)
             yield PassKernel3D(problem, int(asked), shape)
 
 

@@ -8,7 +8,9 @@ from stream_examples_3d import diffusion, radar, wide_reads, yee
 from peergrid.codegen.cuda.choose.shape3d import pass3d, worth
 from peergrid.codegen.cuda.choose.steps import steps_per_pass, supports
 from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.codegen.cuda.stream3d.tensors import copied
 from peergrid.codegen.nvrtc import resources
+from peergrid.stencil import Problem
 
 CUBE = (160, 160, 160)
 
@@ -37,6 +39,18 @@ def test_surfaces_cost() -> None:
     assert large is not None
     assert small is not None
     assert worth(small) < 0.9 * worth(large)
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+@pytest.mark.parametrize("problem", [diffusion(CUBE), diffusion(CUBE, "periodic"), yee(CUBE), yee(CUBE, "periodic")])
+def test_planes_come_by_tensor_copies_where_there_are_such(problem: Problem, steps: int) -> None:
+    ours, others = pass3d(problem, steps), pass3d(problem, steps, H200.with_block_shared(160 << 10))
+    assert ours is not None
+    assert ours.shape.tensor
+    assert ours.shape.hints
+    assert copied(ours.rings)
+    assert others is not None
+    assert not others.shape.tensor
 
 
 @pytest.mark.nvrtc

@@ -239,9 +239,11 @@ def two_waves(boundary: Boundary | tuple[Boundary, ...], shape: Index) -> Proble
     return Problem.of([wave(u, v, m), wave(v, u, m)])
 
 
-@pytest.mark.parametrize(("split", "depth"), [((1, 1, 1), 2), ((1, 1, 1), 4), ((2, 1, 1), 3), ((1, 2, 1), 2)])
-@pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
-@pytest.mark.parametrize("make", [heat, sound, two_waves])
+@pytest.mark.parametrize("split", [(1, 1, 1), (2, 2, 1)])
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize(
+    ("make", "depth"), [*((make, depth) for make in (heat, sound) for depth in (2, 3, 4)), (two_waves, 2)]
+)
 def test_several_steps_by_tensor_copies(make: Any, boundary: Any, split: Index, depth: int) -> None:
     problem, driver = make(boundary=boundary, shape=(40, 32, 44)), HostDriver(seed=depth, gpu=GPU)
     options = Options("overlap", depth=depth, block=depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ def tensor_maps(
     if not rings.shape.tensor:
         return ()
     blocks = execution.memory.plan.blocks[device]
-    stored = {name: _stored(block) for name, block in blocks.items() if block.field.full}
-    return (tensors(rings, values[0], stored, execution.devices.on(device).tensor_map),)
+    return (tensors(rings, values[0], stored(blocks), execution.devices.on(device).tensor_map),)
 
 
-def _stored(block: BlockLayout) -> Stored:
-    """The cells of a block, the padding before its first column included."""
-    (planes, rows, _), (*first, column) = block.extent, block.box.lo
-    return Stored((*first, column - block.lead), planes, rows)
+def stored(blocks: Mapping[str, BlockLayout]) -> dict[str, Stored]:
+    """The cells of full fields in memory, the padding before their first columns included."""
+    found = {}
+    for name, block in blocks.items():
+        if block.field.full:
+            (planes, rows, _), (*first, column) = block.extent, block.box.lo
+            found[name] = Stored((*first, column - block.lead), planes, rows)
+    return found
