@@ -47,7 +47,6 @@ def test_planes_come_by_tensor_copies_where_there_are_such(problem: Problem, ste
     ours, others = pass3d(problem, steps), pass3d(problem, steps, H200.with_block_shared(160 << 10))
     assert ours is not None
     assert ours.shape.tensor
-    assert ours.shape.hints
     assert copied(ours.rings)
     assert others is not None
     assert not others.shape.tensor

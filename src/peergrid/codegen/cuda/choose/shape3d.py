@@ -31,18 +31,19 @@ from peergrid.stencil.remember import remembered
 
 MOST_STEPS = 4
 COLUMNS, NARROW = (128, 136, 112, 72, 64), (32, 16)  # of single precision; narrow where no others fit
-ROWS = (48, 39, 36, 32, 28, 24, 20, 16, 14, 12, 10, 8)
+ROWS = (48, 39, 36, 33, 32, 28, 24, 20, 16, 14, 12, 10, 8)
 ROWS_EACH = (3, 2, 1)
 BASE, LIVE = 20, 2 / 3  # registers of a thread; values in the making for each result of a node
 MOST_REGISTERS = 230  # more than so many by this count are spilled now and then
 LEAST_WARPS = 2
 WINDOW = 3  # planes of a value that a stage by itself reads: in so many clocks each is in the registers it began in
 PER_WARP, MOST_ISSUED = 0.08, 0.7  # share of the clocks in which instructions are issued
-PER_ROW, SPLIT = 12, 10  # instructions of a thread for a row of its cells beside arithmetic, for each node; and where
+PER_ROW, SPLIT = 12, 4  # instructions of a thread for a row of its cells beside arithmetic, for each node; and where
 # neighbours in a row are in other warps
 PER_FIELD = 25  # and for each plane that it loads, unless by tensor copies, or stores
 PER_CLOCK = 60
-BORDER = 0.4  # of a cell of a tile's border, which caches have, by one that comes from memory
+BORDER, DRIFT = 0.4, 0.006  # of a cell of a tile's border, which caches have, by one that comes from memory; more for
+# each plane of a tile, as blocks drift apart
 HIDDEN = 4.0  # the norm of the parts of a plane: the higher, the better the slowest hides the others
 BARRIER, SPLIT_BARRIER = 150, 0.3  # clocks of a multiprocessor; what of these is left where nobody waits at once
 REMAINDER_COST = 4.5  # of a cell of a remainder, by what one step moves
@@ -97,7 +98,7 @@ def _ways(problem: Problem, steps: int, shape: StreamShape, gpu: GpuModel) -> It
     if len(problem.stages) == 1 and steps > 1:
         ways.insert(0, replace(shape, ahead=3, split_barrier=True))
     if gpu.tensor_copies:
-        yield from (replace(way, tensor=True, hints=True) for way in ways)
+        yield from (replace(way, tensor=True) for way in ways)
     yield from ways
 
 
@@ -131,8 +132,8 @@ def _clocks(kernel: PassKernel3D, gpu: GpuModel) -> float:
     across = prod(map(len, tiles.across(rings, box)))
     least = tiles.least_planes(rings, box, gpu.multiprocessors)
     count = tiles.pieces(rings, box, across, gpu.multiprocessors, least)
-    waves = across * count / gpu.multiprocessors
-    return (ceil(waves) + waves) / 2 * (ceil(box.shape[0] / count) + rings.early) * _plane(kernel, gpu)
+    waves, planes = across * count / gpu.multiprocessors, ceil(box.shape[0] / count)
+    return (ceil(waves) + waves) / 2 * (planes + rings.early) * _plane(kernel, gpu, planes)
 
 
 @remembered(256)
@@ -141,8 +142,8 @@ def _operations(problem: Problem, assignment: Assignment) -> int:
     return CellProgram((assignment.value,)).operations
 
 
-def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
-    """Clocks of a multiprocessor for one plane of a tile."""
+def _plane(kernel: PassKernel3D, gpu: GpuModel, planes: int) -> float:
+    """Clocks of a multiprocessor for one plane of a tile of so many."""
     problem, rings, shape = kernel.problem, kernel.rings, kernel.shape
     nodes, each = rings.levels.nodes, shape.rows_each
     operations = sum(_operations(problem, w.assignment) for node in nodes for w in node.writes)
@@ -159,7 +160,8 @@ def _plane(kernel: PassKernel3D, gpu: GpuModel) -> float:
         shared += row * shape.rows * (others + 1)
     useful = prod(tiles.useful(rings))
     borders = sum(ring.values(shape, 1) / ring.planes - useful for ring in loads)
-    memory = ((len(loads) + stores) * useful + BORDER * borders) * problem.itemsize / gpu.bytes_per_clock
+    borders *= BORDER + DRIFT * planes
+    memory = ((len(loads) + stores) * useful + borders) * problem.itemsize / gpu.bytes_per_clock
     parts, waits = (issue, shared, memory), sum(map(rings.waits, nodes))
     slowest: float = fsum(part**HIDDEN for part in parts) ** (1 / HIDDEN) if waits else max(parts)
     return slowest + BARRIER * (SPLIT_BARRIER if rings.split_barrier else 1 + waits)

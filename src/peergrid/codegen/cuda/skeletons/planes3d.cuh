@@ -263,7 +263,7 @@ template <class F> struct Beyond {
     const int count = columns + across * (above + wraps.behind(bottom, 1));
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-      const int n = static_cast<int>(threadIdx.x) + k * Shape::THREADS;
+      const int n = (k + 1) * Shape::THREADS - 1 - static_cast<int>(threadIdx.x);  // the first threads ask for tensor copies
       to[k] = -1;
       if (n >= count) continue;
       int y, x;

@@ -190,7 +190,7 @@ template <class Plan> struct Stream : Plan::State {
     settle();
     __syncthreads();
     ask_next(fields);
-    if (crossing) fetch_beyond(fields);
+    fetch_beyond(fields);
   }
   // Copies of the thread's own that others read behind the next barrier are there.
   __device__ __forceinline__ void settle() const {
@@ -235,8 +235,11 @@ template <class Plan> struct Stream : Plan::State {
   }
   template <class... F> __device__ __forceinline__ void fetch_beyond(List<F...>) const {
     constexpr int EARLY = Arrivals::EARLY;
-    (fetch_beyond<F>(F::NEWEST + EARLY, this->F::Slots::slot[F::Slots::index(F::NEWEST + EARLY)]), ...);
-    pg_fetched();
+    if constexpr (Shape::TENSOR && Shape::PERIODIC) {
+      if (!crossing) return;
+      (fetch_beyond<F>(F::NEWEST + EARLY, this->F::Slots::slot[F::Slots::index(F::NEWEST + EARLY)]), ...);
+      pg_fetched();
+    }
   }
   template <class F> __device__ __forceinline__ void fetch_beyond(int ahead, int slot) const {
     if (!there<F>(ahead)) return;
@@ -315,7 +318,7 @@ template <class Plan> struct Stream : Plan::State {
   template <class Fields, class First, class... N>
   __device__ __forceinline__ void make_apart(Fields fields, List<First, N...>) {
     if constexpr (Shape::TENSOR) arrivals.await();
-    if (crossing) fetch_beyond(fields);
+    fetch_beyond(fields);
     take_all(fields);
     if constexpr (sizeof...(N) == 1) halves.await();
     make<First>();
