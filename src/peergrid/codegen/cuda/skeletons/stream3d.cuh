@@ -35,7 +35,7 @@ template <class Plan> struct Stream : Plan::State {
   const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
-  bool crossing = false;  // whether planes of the block have cells beyond periodic edges
+  bool crossing = false;  // whether the thread copies cells beyond periodic edges
   Place first_cell;       // of the thread, in a layer that is narrow along rows (x -1: none)
   Halves halves;
   Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];
@@ -246,7 +246,8 @@ template <class Plan> struct Stream : Plan::State {
     const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(plane + ahead, 0));
 #pragma unroll
     for (int k = 0; k < Beyond<F>::EACH; ++k)
-      if (this->Beyond<F>::to[k] >= 0) pg_fetch_line(shared + slot + F::START + this->Beyond<F>::to[k], from + this->Beyond<F>::from[k]);
+      if (this->Beyond<F>::from[k] != Beyond<F>::NOTHING)
+        pg_fetch_line(shared + slot + F::START + (static_cast<int>(threadIdx.x) + k * Shape::THREADS) * W, from + this->Beyond<F>::from[k]);
   }
   template <class... F> __device__ __forceinline__ void ask_planes(List<F...>) const {
     unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));
