@@ -96,10 +96,10 @@ template <class Plan> struct Interior {
   __device__ __forceinline__ static int last(const Region& tile) { return tile.hi[0] + Plan::BELOW; }
   template <int FIELD> __device__ __forceinline__ static bool has(int) { return true; }
   template <int FIELD, class Tile> __device__ __forceinline__ static bool stores(const Tile& tile, int row, int lag) {
-    return row - lag >= tile.y0 && row - lag < tile.y1;
+    return row >= tile.y0 + lag && row < tile.y1 + lag;
   }
   template <int FIELD, int C, class Tile> __device__ __forceinline__ static bool stores_column(const Tile& tile) {
-    return C ? tile.x + C >= tile.c0 && tile.x + C < tile.c1 : tile.owned;
+    return tile.x + C >= tile.c0 && tile.x + C < tile.c1;
   }
   template <int FIELD, int AXIS, int J, int C, class Tile>
   __device__ __forceinline__ static R profile(const Tile& tile, int row) {
@@ -139,7 +139,6 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
 
   const Arguments& a;
   const int source, target, lane, y0, y1, c0, c1, x, first, last;
-  const bool owned;  // whether the tile has the first column of the lane
   const long long step0;
   unsigned char* const ring;
   const Where where;
@@ -164,7 +163,6 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
         x(Where::left(tile) + lane * COLUMNS),
         first(Where::first(tile)),
         last(Where::last(tile)),
-        owned((x >= c0) & (x < c1)),
         step0(step),
         ring(shared + lane * PACK_BYTES),
         where(a, tile, x),
