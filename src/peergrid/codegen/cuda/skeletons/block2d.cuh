@@ -173,8 +173,7 @@ template <class Given> struct Block2D {
   template <class Stage, int K> __device__ __forceinline__ void store(int y, int x, const R value) const {
     constexpr int field = Stage::WRITES[K][0], above = KNOWN[field][0][2], below = KNOWN[field][0][0];
     if constexpr (Stage::WRITES[K][2] != 0)
-      if (!left && y >= max(y0, KNOWN[field][0][1]) && y < min(y1, KNOWN[field][0][3]) && x >= max(c0, KNOWN[field][1][1]) &&
-          x < min(c1, KNOWN[field][1][3])) {
+      if (!left && within<field, 0>(y, y0, y1) && within<field, 1>(x, c0, c1)) {
         a.fields[field].slot[target][y * a.fields[field].pitch[0] + x] = value;
         if (exchange.side[0].local && y < a.lo[0] + above)
           exchange.side[0].fields[field].slot[target][y * exchange.side[0].fields[field].pitch[0] + x] = value;

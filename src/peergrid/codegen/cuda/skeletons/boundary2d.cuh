@@ -207,7 +207,7 @@ template <class Given, class Sums = NoRowSums> struct Boundary2D {
   template <class Stage, int K> __device__ __forceinline__ void store(const R* const row, int y) const {
     constexpr int field = Stage::WRITES[K][0], least = KNOWN[field][1][1], most = KNOWN[field][1][3];
     if constexpr (Stage::WRITES[K][3] != 0)
-      if (has<field>() && t == STEPS - 1 && y >= max(y0, KNOWN[field][0][1]) && y < min(y1, KNOWN[field][0][3]))
+      if (has<field>() && t == STEPS - 1 && within<field, 0>(y, y0, y1))
         for (int x = max(c0, least) + lane; x < min(c1, most); x += 32)
           a.fields[field].slot[target][y * a.fields[field].pitch[0] + x] = row[x - x0];
   }

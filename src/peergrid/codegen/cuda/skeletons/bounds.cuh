@@ -14,6 +14,11 @@ template <int FIELD, int AXIS> __device__ __forceinline__ int known_to(const Arg
   constexpr int above = KNOWN[FIELD][AXIS][2], most = KNOWN[FIELD][AXIS][3];
   return most == FAR ? a.hi[AXIS] + above : min(a.hi[AXIS] + above, most);
 }
+// Whether a place from `lo` to `hi` along an axis is in a field.
+template <int FIELD, int AXIS> __device__ __forceinline__ bool within(int at, int lo, int hi) {
+  constexpr int least = KNOWN[FIELD][AXIS][1], most = KNOWN[FIELD][AXIS][3];
+  return at >= (least == -FAR ? lo : max(lo, least)) && at < (most == FAR ? hi : min(hi, most));
+}
 // A value of a profile; where the device has none, the nearest, which is never used.
 template <int FIELD, int AXIS> __device__ __forceinline__ R coefficient(const Arguments& a, int at) {
   return a.fields[FIELD].slot[0][pg_clamp(at, known_from<FIELD, AXIS>(a), known_to<FIELD, AXIS>(a))];
