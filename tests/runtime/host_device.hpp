@@ -88,6 +88,7 @@ template <typename A> A atomicAdd_system(A* p, A v) { const A old = *p; *p += v;
 template <int BYTES, bool NEAR = false> void pg_fetch(void* to, const void* from) { host::fetch(to, from, BYTES); }
 inline void pg_fetched() { host::fetched(); }
 template <int N> void pg_await() { host::await(N); }
+inline unsigned char* pg_kept(unsigned char* shared) { return shared; }
 inline void pg_fetch_line(void* to, const void* from) { host::fetch(to, from, 16); }
 inline void pg_barrier_start(unsigned long long* b, unsigned n) { *b = (unsigned long long)n << 32 | n << 1; }
 inline void arrive(unsigned long long* b) {

@@ -164,7 +164,7 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
         first(Where::first(tile)),
         last(Where::last(tile)),
         step0(step),
-        ring(shared + lane * PACK_BYTES),
+        ring(pg_kept(shared + lane * PACK_BYTES)),
         where(a, tile, x),
         sums(zero),
         r(first - Plan::EARLY),
