@@ -115,7 +115,6 @@ inline void pg_count(unsigned* counter) { ++*counter; }
 inline unsigned pg_look(const unsigned* counter) { host::yield(); return *counter; }
 
 inline long long acquire_system(const long long* p) { host::yield(); return *p; }
-inline long long acquire_device(const long long* p) { host::yield(); return *p; }
 inline void release_system(long long* p, long long v) { *p = v; }
 inline void add_system(long long* p) { ++*p; }
 inline void arrive_device(long long* p) { ++*p; }

@@ -11,11 +11,6 @@ __device__ __forceinline__ void release_system(long long* p, long long v) {
 __device__ __forceinline__ void add_system(long long* p) {
   asm volatile("red.release.sys.global.add.u64 [%0], 1;" ::"l"(p) : "memory");
 }
-__device__ __forceinline__ long long acquire_device(const long long* p) {
-  long long v;
-  asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
 __device__ __forceinline__ long long add_device(long long* p) {
   long long v;
   asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], 1;" : "=l"(v) : "l"(p) : "memory");

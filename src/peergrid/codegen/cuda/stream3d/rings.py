@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, usual_updates
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups
@@ -42,8 +43,11 @@ class Ring:
 
     def values(self, shape: StreamShape, line: int) -> int:
         """The values of all its planes, each of which begins at a multiple of `line` values."""
-        plane = (self.left + shape.columns + self.right) * (self.above + shape.rows + self.below)
-        return self.planes * -(-plane // line) * line
+        return self.planes * -(-prod(self.extents(shape)) // line) * line
+
+    def extents(self, shape: StreamShape) -> tuple[int, int]:
+        """The rows and columns of its planes."""
+        return self.above + shape.rows + self.below, self.left + shape.columns + self.right
 
 
 @remembered()

@@ -36,10 +36,10 @@ def copied(rings: Rings) -> bool:
     """True if tensor copies can fill all rings: none is wider than a copy, and cells beyond periodic edges, which come
     a clock later, or two where the barrier is split, have the time.
     """
-    shape, width = rings.shape, 16 // rings.width
+    shape, size = rings.shape, rings.problem.itemsize
     for ring in rings.loaded():
-        columns, rows = ring.left + shape.columns + ring.right, ring.above + shape.rows + ring.below
-        if columns * width > MOST * ELEMENT or rows > MOST:
+        rows, columns = ring.extents(shape)
+        if columns * size > MOST * ELEMENT or rows > MOST:
             return False
     return shape.ahead > 1 + rings.split_barrier or not any(rings.problem.grid.periodic)
 
@@ -49,13 +49,14 @@ def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Enco
     loaded, names = list(rings.loaded()), list(rings.whole.fields)
     found = np.zeros(len(loaded), TENSOR)
     for place, ring in zip(found, loaded, strict=True):
-        name, size, shape = ring.version.field, rings.problem.itemsize, rings.shape
+        name, size = ring.version.field, rings.problem.itemsize
+        height, width = ring.extents(rings.shape)
         number, cells = names.index(name), stored[name]
         field = given["fields"][number]
         planes, rows = (int(pitch) * size for pitch in field["pitch"])
         block = rings.version(name, after=False) if name in rings.whole.state else SOURCE
         begin = cells.first[0] * planes + cells.first[1] * rows + cells.first[2] * size
-        box = ((ring.left + shape.columns + ring.right) * size // ELEMENT, ring.above + shape.rows + ring.below, 1)
+        box = (width * size // ELEMENT, height, 1)
         place["first"] = cells.first
         if not cells.planes * cells.rows:  # a field without cells here: all copies lie beyond what the map knows
             place["first"] = FAR
