@@ -6,7 +6,7 @@
 Each case is measured as a run makes it, with two, three and four steps per pass, and in the shapes asked for:
 'heat:3:128,36,3,2,3,0 yee:2:72,28,1,1,1,0', the case, its steps, then columns, rows, rows of a thread, planes ahead,
 clocks in the body of the loop, clocks that blocks may be apart and, after a comma, b: a barrier in two halves,
-t: tensor copies, with hints to the L2 cache.
+t: tensor copies.
 
 Needs a GPU, NumPy, cuda-core and cuda-bindings. A variant that fails is reported and the rest goes on.
 """
@@ -19,7 +19,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ from peergrid.codegen.cuda.choose.shape3d import pass3d
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
-from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
@@ -210,9 +209,7 @@ class Bench:
         remainder, cells = self.remainder(kernel, slots, built)
         table = self.arguments((self.one, self.two))
         table["regions"], table["count"] = device.upload(launch.regions), len(launch.regions)
-        maps = ()
-        if kernel.shape.tensor:
-            maps = (tensors(kernel.rings, table, stored(self.blocks), CudaDriver().tensor_map),)
+        maps = kernel.tensors(table, lambda name: stored(self.blocks[name]), CudaDriver().tensor_map)
         for name in self.problem.state:  # cells that nobody writes are in both slots
             check(driver.cuMemcpyDtoD(self.two[name], self.expected[1][name], self.blocks[name].bytes))
 
@@ -265,11 +262,8 @@ def variants(case: str, problem: Problem, shapes: str) -> Iterator[PassKernel3D]
         if name == case:
             *sizes, flags = numbers.split(",") if numbers[-1].isalpha() else (*numbers.split(","), "")
             columns, rows, each, ahead, unroll, lead = map(int, sizes)
-            shape = StreamShape(
-                columns, rows, each, ahead, own=True, unroll=unroll, lead=lead, split_barrier="b" in flags
-            )
-            if "t" in flags:
-                shape = replace(shape, tensor=True, hints=True)
+            ways = {"split_barrier": "b" in flags, "tensor": "t" in flags}
+            shape = StreamShape(columns, rows, each, ahead, own=True, unroll=unroll, lead=lead, **ways)
             yield PassKernel3D(problem, int(asked), shape)
 
 

@@ -93,7 +93,7 @@ def advance(problem: Problem, shape: StreamShape, steps: int = 1, parts: Index =
         more, structs = ["Pace", "Wraps", "Awaited"], [given, pace, wraps, none]
         if kernel.shapes[number].tensor:
             more.append("Tensors")
-            structs.append(tensors(kernel.pipelines[number], given, stored(one), tensor_map))
+            structs += tensors(kernel.pipelines[number], given, stored(one).__getitem__, tensor_map)
         fault = compiled(launch.program, more)(blocks, 1, pointers(structs))
         assert fault is None, fault
         assert not counters.any()
@@ -436,6 +436,6 @@ def test_a_field_without_cells_on_a_device_has_a_map_of_nothing() -> None:
     rings = in_one(diffusion((40, 38, 70)), 1, TENSOR).pipelines[0]
     regions = np.zeros(64, np.uint8)
     given = {"fields": [{"pitch": (0, 0), "slot": (0, 0)}], "scratch": (), "regions": regions.ctypes.data // 16 * 16}
-    (found,) = tensors(rings, given, {name: Stored((0, 0, 0), 0, 0) for name in rings.whole.fields}, tensor_map)
+    (found,) = tensors(rings, given, lambda _: Stored((0, 0, 0), 0, 0), tensor_map)[0]
     assert found["first"].min() > 40
     assert found["map"][:, 1:4].tolist() == [[2, 1, 1]] * 2

@@ -131,12 +131,11 @@ class GpuModel:
 
     def with_block_shared(self, count: int) -> GpuModel:
         """The model of a GPU whose blocks may have that many bytes: on smaller GPUs one block may have them all."""
-        most, tensors = min(count, self.most_shared), self.tensor_copies and count >= self.most_shared
+        tensors = self.tensor_copies and count >= self.most_shared
+        found = replace(self, most_shared=min(count, self.most_shared), tensor_copies=tensors)
         if count >= BLOCK_SHARED:
-            return replace(self, most_shared=most, tensor_copies=tensors)
-        return replace(
-            self, block_shared=count, most_shared=most, shared=count + self.block_reserved, tensor_copies=tensors
-        )
+            return found
+        return replace(found, block_shared=count, shared=count + self.block_reserved)
 
     def blocks_by_shared(self, count: int) -> int:
         """Thread blocks of so many bytes of shared memory that a multiprocessor has room for."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch, Program, numbered, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
@@ -50,6 +52,10 @@ class TiledKernel(ABC):
     @property
     def leaves_remainder(self) -> bool:
         return False
+
+    def tensors(self, given: Any, stored: Callable[[str], Any], encode: Callable[..., Any]) -> tuple[NDArray[Any], ...]:
+        """The last struct of launches, if planes come by tensor copies; arguments as of `stream3d.tensors`."""
+        return ()
 
     @abstractmethod
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:

@@ -251,7 +251,7 @@ template <class F> struct Beyond {
   static constexpr int EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
   int from[EACH];
 
-  // Whether there are any; left, top: the first cell of the ring; low, bottom, right: where the rows and columns that are
+  // Whether there may be any; left, top: the first cell of the ring; low, bottom, right: where the rows and columns that are
   // read begin and end.
   __device__ __forceinline__ bool place(int left, int top, int low, int bottom, int right, int pitch, const Wraps& wraps) {
     bool found = Shape::PACED;

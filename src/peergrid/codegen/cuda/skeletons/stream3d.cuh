@@ -11,8 +11,8 @@
 // (the planes that a thread keeps), UNROLL (clocks in the body of the loop), POLLS (see `Pace`), BARRIER_AT (where a
 // barrier is in shared memory, in values), AROUND (the rows and columns around its own cells that a thread keeps, too),
 // SPLIT (see `Halves`), PACED (whether blocks keep in step), PERIODIC (whether any axis of the grid is), TENSOR (whether
-// planes come by tensor copies, see `Arrivals`), ARRIVALS_AT (where their barriers
-// are), HINTS (whether the L2 cache is to keep what is loaded longer than what is stored).
+// planes come by tensor copies, see `Arrivals`), ARRIVALS_AT (where their barriers are), HINTS (whether the L2 cache is to
+// keep what is loaded longer than what is stored).
 // With it come `planes3d.cuh` and `tensor_copy.cuh`. Behind it come the plan (rings and nodes) and the kernel.
 
 // ---------------------------------------------------------------- a thread of a block
@@ -35,7 +35,7 @@ template <class Plan> struct Stream : Plan::State {
   const int row, column;  // of the thread's first cell in the tile; threads of the last warp may have the same as others
   const int ends;         // whether the thread's neighbours in a row are not those in its warp: 1 left, 2 right
   int plane;              // the clock
-  bool crossing = false;  // whether the thread copies cells beyond periodic edges
+  bool crossing = false;  // whether the thread may copy cells beyond periodic edges, behind tensor copies
   Place first_cell;       // of the thread, in a layer that is narrow along rows (x -1: none)
   Halves halves;
   Cells kept[Shape::KEPT > 0 ? Shape::KEPT : 1][Shape::ROWS_EACH + 2 * Shape::AROUND];

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored
 from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.cuda.stream3d.tensors import Encode, Stored, tensors
 from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, least_planes, tiles_and_rest
 from peergrid.codegen.cuda.stream_shape import StreamShape
@@ -43,6 +48,9 @@ class PassKernel3D(TiledKernel):
     @cached_property
     def interior(self) -> Program:
         return program(self.rings, given=False)
+
+    def tensors(self, given: Any, stored: Callable[[str], Stored], encode: Encode) -> tuple[NDArray[Any], ...]:
+        return tensors(self.rings, given, stored, encode)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
         cells = (Box.cell(self.problem.receivers[number].cell) for number in recorded)

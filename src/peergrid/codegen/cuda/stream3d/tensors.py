@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,14 +44,16 @@ def copied(rings: Rings) -> bool:
     return shape.ahead > 1 + rings.split_barrier or not any(rings.problem.grid.periodic)
 
 
-def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Encode) -> NDArray[Any]:
-    """The argument of a kernel; given: its struct of arguments; stored: where fields are in it."""
+def tensors(rings: Rings, given: Any, stored: Callable[[str], Stored], encode: Encode) -> tuple[NDArray[Any], ...]:
+    """The last struct of a launch, if its shape has such copies; given: its arguments; stored: where a field is."""
+    if not rings.shape.tensor:
+        return ()
     loaded, names = list(rings.loaded()), list(rings.whole.fields)
     found = np.zeros(len(loaded), TENSOR)
     for place, ring in zip(found, loaded, strict=True):
         name, size = ring.version.field, rings.problem.itemsize
         height, width = ring.extents(rings.shape)
-        number, cells = names.index(name), stored[name]
+        number, cells = names.index(name), stored(name)
         field = given["fields"][number]
         planes, rows = (int(pitch) * size for pitch in field["pitch"])
         block = rings.version(name, after=False) if name in rings.whole.state else SOURCE
@@ -66,4 +68,4 @@ def tensors(rings: Rings, given: Any, stored: Mapping[str, Stored], encode: Enco
             address = given["scratch"][block] if block >= 0 else field["slot"][slot]
             extents = rows // ELEMENT, cells.rows, cells.planes
             place["map"][slot] = encode((int(address) + begin) % (1 << 64), extents, (rows, planes), box)
-    return found
+    return (found,)

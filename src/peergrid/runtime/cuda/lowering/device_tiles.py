@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -121,10 +120,9 @@ class DeviceTiles:
     def _launch(self, device: int, program: Program, blocks: int, values: NDArray[Any], box: Box) -> KernelLaunch:
         """The launch of a program, granted its shared memory, with the norms of a box if the kernel takes them."""
         self._execution.programs.resident(device, program)
-        kernel = self._kernel
-        maps = tensor_maps(self._execution, device, kernel.rings, values) if isinstance(kernel, PassKernel3D) else ()
+        maps = tensor_maps(self._execution, device, self._kernel.tensors, values)
         launch = KernelLaunch.of(self._execution, device, program, blocks, values, maps)
-        summed = self._execution.norms if kernel.norm else None
+        summed = self._execution.norms if self._kernel.norm else None
         return launch if summed is None else replace(launch, norms=summed.structs(device, box))
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
+from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
@@ -148,7 +149,7 @@ class StreamingPlan(KernelPlan):
             if awaited and number == last:
                 count = self.kernel.awaited(box, slots[number], awaited)
                 first = np.array([(awaited_word(execution, device), count)], AWAITED)
-            maps = tensor_maps(execution, device, self.kernel.pipelines[number], values)
+            maps = tensor_maps(execution, device, partial(tensors, self.kernel.pipelines[number]), values)
             yield KernelLaunch.of(execution, device, program, blocks, values, (pace, wraps, first, *maps))
 
     def _pace(

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.stream3d.rings import Rings
-from peergrid.codegen.cuda.stream3d.tensors import Stored, tensors
+from peergrid.codegen.cuda.stream3d.tensors import Stored
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.memory.blocks import BlockLayout
 
 
 def tensor_maps(
-    execution: ExecutionContext, device: int, rings: Rings, values: NDArray[Any]
+    execution: ExecutionContext, device: int, made: Callable[..., tuple[NDArray[Any], ...]], values: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
-    """The last struct of a launch, if there are such copies; values: its arguments."""
-    if not rings.shape.tensor:
-        return ()
+    """The last struct of a launch, if there are such copies, as `made` by its kernel; values: its arguments."""
     blocks = execution.memory.plan.blocks[device]
-    return (tensors(rings, values[0], stored(blocks), execution.devices.on(device).tensor_map),)
+    return made(values[0], lambda name: stored(blocks[name]), execution.devices.on(device).tensor_map)
 
 
-def stored(blocks: Mapping[str, BlockLayout]) -> dict[str, Stored]:
-    """The cells of full fields in memory, the padding before their first columns included."""
-    found = {}
-    for name, block in blocks.items():
-        if block.field.full:
-            (planes, rows, _), (*first, column) = block.extent, block.box.lo
-            found[name] = Stored((*first, column - block.lead), planes, rows)
-    return found
+def stored(block: BlockLayout) -> Stored:
+    """The cells of a full field in memory, the padding before its first column included."""
+    (planes, rows, _), (*first, column) = block.extent, block.box.lo
+    return Stored((*first, column - block.lead), planes, rows)
