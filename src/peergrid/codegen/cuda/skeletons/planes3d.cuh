@@ -159,6 +159,9 @@ struct Wraps {
   __device__ __forceinline__ bool crossed(int at, int axis) const {
     return Shape::PERIODIC && cells[axis] && (at < 0 || at >= cells[axis]);
   }
+  // How many of the places from first to end are before the edge, and behind it.
+  __device__ __forceinline__ int before(int first, int axis) const { return cells[axis] ? max(-first, 0) : 0; }
+  __device__ __forceinline__ int behind(int end, int axis) const { return cells[axis] ? max(end - cells[axis], 0) : 0; }
 };
 
 // ---------------------------------------------------------------- rings of planes
@@ -245,25 +248,61 @@ template <class F> struct Copies {
 };
 
 // The accesses of a ring's plane that lie beyond periodic edges, which tensor copies leave empty. from: where those of a
-// thread are in a plane in memory. All blocks carry out the same instructions for them where they keep in step.
-template <class F> struct Beyond {
-  static constexpr int NOTHING = -0x7fffffff - 1, COUNT = F::WIDTH * F::HEIGHT / W;
-  static constexpr int EACH = (COUNT + Shape::THREADS - 1) / Shape::THREADS;
+// thread are in a plane in memory; to: where in the ring.
+constexpr int NOTHING = -0x7fffffff - 1;
+template <class F, bool PACED = Shape::PACED> struct Beyond;
+
+// Where blocks keep in step, the slowest warp holds them all up: threads take all accesses of a plane in turn, so that each
+// warp has a few of these, and all blocks carry out the same instructions.
+template <class F> struct Beyond<F, true> {
+  static constexpr int EACH = (F::WIDTH * F::HEIGHT / W + Shape::THREADS - 1) / Shape::THREADS;
   int from[EACH];
 
+  static __device__ __forceinline__ int number(int k) { return static_cast<int>(threadIdx.x) + k * Shape::THREADS; }
+  static __device__ __forceinline__ int to(int k) { return number(k) * W; }
   // Whether there may be any; left, top: the first cell of the ring; low, bottom, right: where the rows and columns that are
   // read begin and end.
   __device__ __forceinline__ bool place(int left, int top, int low, int bottom, int right, int pitch, const Wraps& wraps) {
-    bool found = Shape::PACED;
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-      const int number = static_cast<int>(threadIdx.x) + k * Shape::THREADS;
-      const int y = top + number / (F::WIDTH / W), x = left + number % (F::WIDTH / W) * W;
+      const int y = top + number(k) / (F::WIDTH / W), x = left + number(k) % (F::WIDTH / W) * W;
       const bool here = (wraps.crossed(y, 1) || wraps.crossed(x, 2)) && y >= low && y < bottom && x < right;
       from[k] = here ? wraps(y, 1) * pitch + wraps(x, 2) : NOTHING;
-      found = found || here;
     }
-    return found;
+    return true;
+  }
+};
+
+// Else the fewest instructions are best: the last threads have those of columns, in all rows that are read, then those of rows.
+template <class F> struct Beyond<F, false> {
+  typedef typename F::NEED Need;
+  static constexpr int COLUMNS = (W - 1 - Need::lo(2)) / W + (Need::hi(2) + W - 1) / W;
+  static constexpr int MOST = F::HEIGHT * COLUMNS + F::WIDTH / W * (Need::hi(1) - Need::lo(1));
+  static constexpr int EACH = MOST > Shape::THREADS ? (MOST + Shape::THREADS - 1) / Shape::THREADS : 1;
+  int from[EACH], places[EACH];
+
+  __device__ __forceinline__ int to(int k) const { return places[k]; }
+  __device__ __forceinline__ bool place(int left, int top, int low, int bottom, int right, int pitch, const Wraps& wraps) {
+    const int rows = bottom - low, across = (right - left) / W;
+    const int before = wraps.before(left, 2) / W, above = wraps.before(low, 1);
+    const int columns = rows * (before + wraps.behind(right, 2) / W);
+    const int count = columns + across * (above + wraps.behind(bottom, 1));
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      const int n = (k + 1) * Shape::THREADS - 1 - static_cast<int>(threadIdx.x);
+      from[k] = NOTHING;
+      if (n >= count) continue;
+      int y, x;
+      if (n < columns) {
+        x = n / rows, y = n - x * rows + low;
+        x = x < before ? left + x * W : wraps.cells[2] + (x - before) * W;
+      } else {
+        y = (n - columns) / across, x = left + (n - columns - y * across) * W;
+        y = y < above ? low + y : wraps.cells[1] + y - above;
+      }
+      places[k] = (y - top) * F::WIDTH + (x - left), from[k] = wraps(y, 1) * pitch + wraps(x, 2);
+    }
+    return count > 0;
   }
 };
 

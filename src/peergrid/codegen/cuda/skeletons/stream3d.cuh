@@ -246,8 +246,8 @@ template <class Plan> struct Stream : Plan::State {
     const R* const from = block_of<F::FIELD, F::VERSION>(a) + plane_at(a.fields[F::FIELD], wraps(plane + ahead, 0));
 #pragma unroll
     for (int k = 0; k < Beyond<F>::EACH; ++k)
-      if (this->Beyond<F>::from[k] != Beyond<F>::NOTHING)
-        pg_fetch_line(shared + slot + F::START + (static_cast<int>(threadIdx.x) + k * Shape::THREADS) * W, from + this->Beyond<F>::from[k]);
+      if (this->Beyond<F>::from[k] != NOTHING)
+        pg_fetch_line(shared + slot + F::START + this->Beyond<F>::to(k), from + this->Beyond<F>::from[k]);
   }
   template <class... F> __device__ __forceinline__ void ask_planes(List<F...>) const {
     unsigned long long* const barrier = arrivals.expect((0 + ... + bytes<F>(F::NEWEST + Shape::AHEAD)));
