@@ -15,13 +15,21 @@ BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what 
 
 
 USUAL = machine_named("h200-x2")
+LONG_ROWS = (
+    StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
+    StreamShape(256, 10, 2, 1, lead=3),
+    StreamShape(256, 8, 2, 1, lead=3),
+    StreamShape(128, 12, 1, 1, lead=4),
+    StreamShape(64, 16, 1, 1),
+    StreamShape(32, 16, 1, 1),
+)
 
 
 @dataclass(frozen=True)
 class Streams:
     """Shapes of kernels that stream, for single precision, the fastest first: for updates that read cells two and more
     away, for those with many or few reads of neighbours, for several stages in one pass, whose tiles have as many
-    columns more as an access where they lose some.
+    columns more as an access where they lose some, and for such stages with layers at the ends of rows.
     """
 
     far: tuple[StreamShape, ...] = (
@@ -48,14 +56,11 @@ class Streams:
         StreamShape(128, 16, 4, 3),
     )
     several: tuple[StreamShape, ...] = (
-        StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
         StreamShape(128, 17, 1, 2, lead=2, tensor=True, hints=True),
-        StreamShape(256, 10, 2, 1, lead=3),
-        StreamShape(256, 8, 2, 1, lead=3),
-        StreamShape(128, 12, 1, 1, lead=4),
-        StreamShape(64, 16, 1, 1),
-        StreamShape(32, 16, 1, 1),
+        StreamShape(128, 16, 2, 2, lead=2, tensor=True, hints=True),
+        *LONG_ROWS,
     )
+    layered: tuple[StreamShape, ...] = LONG_ROWS
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     """The first shape that fits."""
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
-        if any(map(rings.reads.corrections, rings.levels.nodes)):
+        if rings.layered:
             if not correctable(rings):
                 continue
             shape = replace(shape, lead=0)  # blocks with and without layers are not held together
@@ -101,7 +101,7 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
     if _far(problem, stages):
         shapes = gpu.streams.far
     elif len(rings.levels.nodes) > 1:
-        shapes = gpu.streams.several
+        shapes = gpu.streams.layered if rings.layered else gpu.streams.several
     else:
         shapes = gpu.streams.many if len(rings.beside) >= gpu.many_reads else gpu.streams.few
     growth = rings.reads.growth.below[2] + rings.reads.growth.above[2] > 0

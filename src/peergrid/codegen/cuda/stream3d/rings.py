@@ -102,6 +102,11 @@ class Rings:
         return tuple(use for node in self.levels.nodes for use in self.reads.uses(node) if use.beside)
 
     @cached_property
+    def layered(self) -> bool:
+        """True if some node makes layers at the ends of rows, too."""
+        return any(map(self.reads.corrections, self.levels.nodes))
+
+    @cached_property
     def width(self) -> int:
         """Values of a 16-byte access."""
         return 16 // self.problem.itemsize
