@@ -252,8 +252,8 @@ template <class F> struct Copies {
 constexpr int NOTHING = -0x7fffffff - 1;
 template <class F, bool PACED = Shape::PACED> struct Beyond;
 
-// Where blocks keep in step, the slowest warp holds them all up: threads take all accesses of a plane in turn, so that each
-// warp has a few of these, and all blocks carry out the same instructions.
+// Where blocks keep in step, the slowest warp holds them all up: threads go through all accesses of a plane, so that each warp
+// has a few of these, and all blocks carry out the same instructions.
 template <class F> struct Beyond<F, true> {
   static constexpr int EACH = (F::WIDTH * F::HEIGHT / W + Shape::THREADS - 1) / Shape::THREADS;
   int from[EACH];
