@@ -151,6 +151,16 @@ def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
     assert agrees(problem, one, plain)
 
 
+def test_blocks_with_layers_at_the_ends_of_rows_are_not_in_step() -> None:
+    """Their tiles are as wide as those that have layers at both ends of rows; without layers planes come earlier."""
+    for problem, layered in ((absorbing_radar((50, 48, 70), 0.01), True), (yee((40, 38, 70)), False)):
+        kernel = one_pass(problem)
+        assert kernel is not None
+        (shape,), (rings,) = kernel.shapes, kernel.pipelines
+        assert rings.layered == layered
+        assert (shape.columns > 200, shape.lead == 0, shape.ahead == 1) == (layered,) * 3
+
+
 @stencil
 def mixed(u: Any, v: Any) -> None:
     u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.1 * (u[0, 0, 1] + v[0, 1, 0])

@@ -82,14 +82,9 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamSh
     """The first shape that fits."""
     for shape in _shapes(problem, stages, gpu):
         rings = Rings(problem, 1, shape, stages)
-        if rings.layered:
-            if not correctable(rings):
-                continue
-            shape = replace(shape, lead=0)  # blocks with and without layers are not held together
-            rings = Rings(problem, 1, shape, stages)
-        kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
-        if shape.tensor and not copied(rings):
+        if (rings.layered and not correctable(rings)) or (shape.tensor and not copied(rings)):
             continue
+        kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
         few = shape.threads(problem.itemsize) <= FEW_THREADS
         if rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared:
             return shape
@@ -110,8 +105,9 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
             continue
         if shape.around and problem.itemsize > 4:  # values of 8 bytes take too many registers
             continue
-        columns = shape.columns * 4 // problem.itemsize
-        yield replace(shape, columns=columns + 16 // problem.itemsize if growth else columns)
+        columns = shape.columns * 4 // problem.itemsize + growth * 16 // problem.itemsize
+        lead = 0 if rings.layered else shape.lead  # blocks with and without layers are not held together
+        yield replace(shape, columns=columns, lead=lead)
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
