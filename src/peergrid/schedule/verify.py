@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from peergrid.errors import CheckFailed
 from peergrid.schedule.access import Reads, declared
 from peergrid.schedule.access_table import AccessTable
 from peergrid.schedule.build import Schedule, build
@@ -85,13 +84,6 @@ def objections(iterations: Sequence[Schedule], table: AccessTable) -> Iterator[F
     yield from races(order.accessing, table)
     steps = sum(schedule.steps for schedule in iterations)
     yield from stale_reads(order.accessing, table, iterations[0].first, iterations[-1].final, steps)
-
-
-def require(proof: Proof) -> None:
-    """Raise CheckFailed with the first fault, if there is one."""
-    if proof.faults:
-        more = f" ({len(proof.faults) - 1} more faults)" if len(proof.faults) > 1 else ""
-        raise CheckFailed(f"{proof.faults[0]}{more}")
 
 
 def _out_of_bounds(program: Iterable[Placed], table: AccessTable) -> Iterator[Fault]:
