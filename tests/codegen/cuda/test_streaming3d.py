@@ -152,7 +152,7 @@ def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
 
 
 def test_blocks_with_layers_at_the_ends_of_rows_are_not_in_step() -> None:
-    """Their tiles are as wide as those that have layers at both ends of rows; without layers planes come earlier."""
+    """Nor are their tiles so narrow that some have no layers; without layers planes are asked for earlier."""
     for problem, layered in ((absorbing_radar((50, 48, 70), 0.01), True), (yee((40, 38, 70)), False)):
         kernel = one_pass(problem)
         assert kernel is not None
@@ -410,6 +410,15 @@ def test_several_steps_by_tensor_copies(make: Make, steps: int, shape: StreamSha
 @pytest.mark.parametrize(("shape", "ahead"), [(SPLIT, 1), (replace(SPLIT, split_barrier=False), 1)])
 def test_fixed_edges_need_planes_one_clock_ahead(shape: StreamShape, ahead: int) -> None:
     check(diffusion((40, 38, 76)), replace(shape, ahead=ahead, tensor=True), 3)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic"])
+@pytest.mark.parametrize("shape", [shape for shape in H200.streams.several if shape.tensor])
+def test_tensor_copies_in_the_shapes_that_are_chosen(shape: StreamShape, boundary: str) -> None:
+    problem, shape = yee((20, 38, 268), boundary), replace(shape, columns=shape.columns + 4)
+    (rings,) = in_one(problem, 1, shape).pipelines
+    assert copied(rings) == (boundary == "fixed" or shape.ahead > 1)
+    check(problem, shape if copied(rings) else replace(shape, tensor=False))
 
 
 @pytest.mark.parametrize(("split", "ahead"), [(False, 2), (True, 3)])

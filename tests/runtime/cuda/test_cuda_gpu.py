@@ -14,7 +14,8 @@ from executions import carry_through, step_by_step
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options, Simulation
-from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.driver import CudaDriver
@@ -49,10 +50,16 @@ def test_same_bits(strategy: StrategyName, devices: str) -> None:
 
 
 class Streaming(CudaDriver):
-    """Has small 3D boxes streamed, too."""
+    """Has small 3D boxes streamed, too; several: the shapes for several stages."""
+
+    def __init__(self, several: tuple[StreamShape, ...] = H200.streams.several) -> None:
+        super().__init__()
+        self._several = several
 
     def model(self, ordinal: int) -> GpuModel:
-        return replace(super().model(ordinal), one_step_rates=(1e-9, 1e-9), streamed_share_3d=0)
+        usual = super().model(ordinal)
+        streams = replace(usual.streams, several=self._several)
+        return replace(usual, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0, streams=streams)
 
 
 @pytest.mark.parametrize("ordinals", [(0,), (0, 0), *([(0, 1)] if GPUS > 1 else [])])
@@ -62,6 +69,18 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
     problem, options = make(), Options(strategy)
     plan = layout(problem, Partition(problem.grid, (len(ordinals), 1, 1)), options)
     executor = CudaExecutor(plan, STEPS, ordinals, driver=Streaming())
+    try:
+        assert carry_through(executor, options) == step_by_step(problem)
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize("shape", [shape for shape in H200.streams.several if shape.tensor])
+def test_shapes_that_stream_several_stages(shape: StreamShape) -> None:
+    """Each as if it were the only one: on GPUs without such copies kernels of one step take its place."""
+    problem, options = streamed.sound(shape=(40, 70, 300)), Options("overlap")
+    plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
+    executor = CudaExecutor(plan, STEPS, (0,), driver=Streaming(several=(shape,)))
     try:
         assert carry_through(executor, options) == step_by_step(problem)
     finally:

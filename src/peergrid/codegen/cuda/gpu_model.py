@@ -15,7 +15,8 @@ BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what 
 
 
 USUAL = machine_named("h200-x2")
-LONG_ROWS = (
+# Several stages in one pass, planes asked for one clock before they are read: room for more rows or columns of a tile.
+ONE_AHEAD = (
     StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
     StreamShape(256, 10, 2, 1, lead=3),
     StreamShape(256, 8, 2, 1, lead=3),
@@ -58,9 +59,9 @@ class Streams:
     several: tuple[StreamShape, ...] = (
         StreamShape(128, 17, 1, 2, lead=2, tensor=True, hints=True),
         StreamShape(128, 16, 2, 2, lead=2, tensor=True, hints=True),
-        *LONG_ROWS,
+        *ONE_AHEAD,
     )
-    layered: tuple[StreamShape, ...] = LONG_ROWS
+    layered: tuple[StreamShape, ...] = ONE_AHEAD
 
 
 @dataclass(frozen=True)

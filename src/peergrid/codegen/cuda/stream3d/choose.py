@@ -105,9 +105,9 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
             continue
         if shape.around and problem.itemsize > 4:  # values of 8 bytes take too many registers
             continue
-        columns = shape.columns * 4 // problem.itemsize + growth * 16 // problem.itemsize
+        columns = shape.columns * 4 // problem.itemsize
         lead = 0 if rings.layered else shape.lead  # blocks with and without layers are not held together
-        yield replace(shape, columns=columns, lead=lead)
+        yield replace(shape, columns=columns + 16 // problem.itemsize if growth else columns, lead=lead)
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:
