@@ -29,18 +29,21 @@ from runtime_problems import PROBLEMS
 
 from peergrid import Options, Simulation
 from peergrid.errors import DeviceFault, UsageError
+from peergrid.grid import Array
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.devices import parse_devices
+from peergrid.runtime.mail import LocalMail, Mail
 from peergrid.runtime.ranks import launcher
 from peergrid.runtime.ranks.lead import LeadingExecutor, follow
 from peergrid.runtime.ranks.ranks import Ranks, devices_of_all, take_names, waiting_time
 from peergrid.runtime.ranks.settings import settings as settings_in_force
 from peergrid.runtime.ranks.survey import RankFacts, survey, warnings_of
 from peergrid.runtime.reference import ReferenceKernel
-from peergrid.runtime.trace.recorder import Log
+from peergrid.runtime.trace.recorder import Entry, Log, Position
 from peergrid.runtime.trace.replay import check_trace
 from peergrid.schedule import build, layout
+from peergrid.schedule.ops import Send
 from peergrid.schedule.passes.ranks import over_ranks
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 
@@ -86,13 +89,38 @@ def mpiexec(ranks: int, *arguments: str, seconds: float = 120) -> subprocess.Com
 def test_messages_within_a_process_bring_the_bits_of_one_device(strategy: StrategyName, data: st.DataObject) -> None:
     """The same executor, all ranks in one process: what it notes is held by the checker of recorded runs."""
     name = data.draw(st.sampled_from(sorted(PROBLEMS)))
-    problem = PROBLEMS[name]()
-    devices = data.draw(st.integers(2, min(5, problem.grid.shape[0] // 4)))
+    devices = data.draw(st.integers(2, min(5, PROBLEMS[name]().grid.shape[0] // 4)))
     ranks = tuple(data.draw(st.lists(st.integers(0, 2), min_size=devices, max_size=devices)))
-    options = Options(strategy, data.draw(st.integers(1, 3)))
-    plan = layout(problem, Partition.over(problem.grid, devices), options)
-    log = Log()
-    executor = ThreadedExecutor(plan, STEPS, ReferenceKernel(problem), 20, log)
+    check_messages(name, Options(strategy, data.draw(st.integers(1, 3))), ranks)
+
+
+def test_a_message_may_be_received_before_its_send_ends() -> None:
+    """The system may stop a sending thread just after the message has left."""
+    log, late = Log(), 0
+
+    class Slow(LocalMail):
+        def sent(self, op: Send, values: Array, position: Position) -> bool:
+            nonlocal late
+            left = super().sent(op, values, position)
+            ends = time.monotonic() + 0.1
+            while left and time.monotonic() < ends:
+                if any(isinstance(entry, Entry) and entry.saw == position for entry in tuple(log.entries)):
+                    late += 1
+                    break
+                time.sleep(1e-4)
+            return left
+
+    check_messages("radius_four", Options("overlap"), (0, 1, 0), log, Slow())
+    assert late
+
+
+def check_messages(
+    name: str, options: Options, ranks: tuple[int, ...], log: Log | None = None, mail: Mail | None = None
+) -> None:
+    """A device for each entry of `ranks`, in one process: the bits of one device, and a trace without faults."""
+    problem, log = PROBLEMS[name](), log or Log()
+    plan = layout(problem, Partition.over(problem.grid, len(ranks)), options)
+    executor = ThreadedExecutor(plan, STEPS, ReferenceKernel(problem), 20, log, mail=mail)
     for field, described in problem.fields.items():
         executor.load(field, described.global_array(), 0)
     schedule = over_ranks(build(plan, options, STEPS), ranks)

@@ -182,7 +182,7 @@ class _Replay:
         if isinstance(actor, Queue):
             self._take(actor, placed, position)
         clock = self._tick(row)
-        if isinstance(op, Record | SignalOp | HostBarrier | DeviceBarrier):
+        if isinstance(op, Record | SignalOp | Send | HostBarrier | DeviceBarrier):
             clock = self.started.setdefault(position, {})[actor] = clock.copy()
         if isinstance(op, Send):
             self._in_order(self.sent.setdefault(op.tag, []), placed, position)
@@ -246,7 +246,7 @@ class _Replay:
         """Continue after another operation, which must have been reached."""
         if other is None:
             return
-        point = self.started if isinstance(self.placed[other].op, Record) else self.finished
+        point = self.started if isinstance(self.placed[other].op, Record | Send) else self.finished
         ends = point.get(other)
         if ends is None:
             self.fault("undetermined", f"{placed} went on before {self.placed[other]}.", placed, self.placed[other])
