@@ -279,7 +279,7 @@ def test_functions_of_coordinates_are_no_first_values() -> None:
 @pytest.mark.parametrize("step", [heat(warm(), k=0.2), [heat(warm(), k=0.2)], Problem.of(heat(warm(), k=0.2))])
 def test_proofs_and_sources_take_what_a_run_takes(step: Any) -> None:
     assert peergrid.verify(step).holds
-    assert "# stage 0, heat" in peergrid.source_of(step)
+    assert "; stage 0, heat" in peergrid.source_of(step)
 
 
 def test_what_is_no_step_has_neither_proof_nor_source() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import pickle
@@ -9,6 +10,7 @@ import py_compile
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from stream_problems import plain
 
 from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cpu import jit
-from peergrid.codegen.cpu.machine_code import MachineCode
-from peergrid.codegen.cpu.rows import copy_code
+from peergrid.codegen.cpu.native import compile_rows
+from peergrid.codegen.cpu.vectors import copy_code
 from peergrid.runtime.cpu.kernel import compile_kernel
 
 PROBLEM = plain((5, 6), ("fixed", "fixed"), "float32")
@@ -27,37 +29,62 @@ TEXT = copy_code(PROBLEM, "u").text
 WORKS = """
 import sys
 from pathlib import Path
+import llvmlite.binding as llvm
 from numba.core import compiler
-from peergrid.codegen.cpu import jit
+from peergrid.codegen.cpu.jit import compile_norm
+from peergrid.codegen.cpu.native import compile_rows
 
 def forbidden(*arguments, **options):
     raise AssertionError("compiled again")
 
 if sys.argv[2] == "warm":
-    compiler.compile_extra = compiler.CompilerBase.compile_extra = forbidden
-assert jit.compile_rows(Path(sys.argv[3]).read_text(), Path(sys.argv[1])).address
+    compiler.compile_extra = compiler.CompilerBase.compile_extra = llvm.TargetMachine.emit_object = forbidden
+folder = Path(sys.argv[1])
+assert compile_rows(Path(sys.argv[3]).read_text(), folder).address
+assert compile_norm("float32", folder)
 """
+ROWS = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+Works = Callable[[Path | None], bool]
+"""Whether code that is kept in a folder does what it should."""
 
 
 @pytest.fixture(autouse=True)
 def forgetful() -> None:
     """Nothing is known of what other tests compiled."""
-    jit.compile_rows.cache_clear()
+    forget()
 
 
-def copies(function: Any) -> bool:
-    """Whether a compiled copy function copies."""
+def forget() -> None:
+    compile_rows.cache_clear()
+    jit.compile_norm.cache_clear()
+
+
+def copies(folder: Path | None) -> bool:
+    """Of a row function, by LLVM alone."""
+    function = compile_rows(TEXT, folder)
     source, target = np.arange(40, dtype=np.float32), np.zeros(40, dtype=np.float32)
     pointers = np.array([target.ctypes.data, source.ctypes.data])
     strides = np.zeros(2, dtype=np.int64)
-    function.ctypes(np.ctypeslib.as_ctypes(pointers), np.ctypeslib.as_ctypes(strides), 1, 33)
+    ROWS(function.address)(pointers.ctypes.data, strides.ctypes.data, 1, 33)
     return bool((target[:33] == source[:33]).all() and not target[33:].any())
 
 
+def sums(folder: Path | None) -> bool:
+    """Of the sums of a norm, by Numba."""
+    before, after = np.zeros((2, 40), dtype=np.float32), np.ones((2, 40), dtype=np.float32)
+    found = np.zeros(1)
+    jit.compile_norm("float32", folder)(before, after, 33, found)
+    return bool(found[0] == 66)
+
+
+every_compiler = pytest.mark.parametrize("works", [copies, sums])
+
+
 def files(folder: Path) -> dict[str, int]:
-    """The files and when they were written; checksums get the time of each use."""
+    """The files and when they were written; what a start writes only the time of its use on is left out."""
     return {
-        str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*") if path.suffix != ".sums"
+        str(path.relative_to(folder)): 0 if path.suffix in (".sums", ".o") else path.stat().st_mtime_ns
+        for path in folder.rglob("*")
     }
 
 
@@ -67,7 +94,7 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", WORKS, str(folder)]
     subprocess.run([*command, "cold", str(text)], check=True, timeout=60)
     kept = files(folder)
-    assert any(name.endswith(".nbc") for name in kept)
+    assert {Path(name).suffix for name in kept} >= {".nbc", ".o"}
     subprocess.run([*command, "warm", str(text)], check=True, timeout=60)
     assert files(folder) == kept
 
@@ -90,23 +117,26 @@ assert (peergrid.run(double(peergrid.Grid(9).field("u", 1.0)), 3, devices="cpu:2
     subprocess.run([sys.executable, "-W", "error", "-c", works], check=True, timeout=60, cwd=tmp_path)
 
 
-def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_compiler
+def test_without_a_folder_nothing_is_written(works: Works, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert copies(jit.compile_rows(TEXT, None))
+    assert works(None)
     assert not files(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
+@every_compiler
+def test_a_folder_that_cannot_be_made_does_no_harm(works: Works, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert copies(jit.compile_rows(TEXT, tmp_path / "file" / "cache"))
+    assert works(tmp_path / "file" / "cache")
 
 
-def test_a_full_disk_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_compiler
+def test_a_full_disk_does_no_harm(works: Works, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert works(tmp_path)
     assert not files(tmp_path)
 
 
@@ -117,16 +147,17 @@ def test_a_disk_full_of_machine_code_does_no_harm(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert sums(tmp_path)
 
 
-def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+@every_compiler
+def test_damaged_files_are_made_anew(works: Works, tmp_path: Path) -> None:
+    assert works(tmp_path)
     for path in tmp_path.rglob("peergrid_*"):
         if path.is_file():
             path.write_bytes(b"damaged")
-    jit.compile_rows.cache_clear()
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    forget()
+    assert works(tmp_path)
 
 
 def test_the_usual_folder_follows_the_xdg_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,21 +183,21 @@ def test_a_process_loads_or_compiles_a_text_once(tmp_path: Path, folder: str) ->
     (tmp_path / "file").write_text("in the way")
     one, two = compile_kernel(PROBLEM, tmp_path / folder), compile_kernel(PROBLEM, tmp_path / folder)
     one.prepare(PROBLEM.grid.box, 2)
-    made = jit.compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses
+    made = compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses
     two.prepare(PROBLEM.grid.box, 2)
-    assert made == (jit.compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses)
+    assert made == (compile_rows.cache_info().misses, jit.compile_driver.cache_info().misses)
 
 
 def test_functions_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     monkeypatch.setattr(
         "peergrid.runtime.cpu.kernel.compile_rows",
-        lambda text, cache: compiled.append(text) or jit.compile_rows(text, cache),
+        lambda text, cache: compiled.append(text) or compile_rows(text, cache),
     )
     kernel = compile_kernel(PROBLEM, tmp_path)
     for steps in (1, 2, 5):
         kernel.prepare(PROBLEM.grid.box, steps)
-    assert len(compiled) == len(set(compiled)) == 2  # the update, and values carried over
+    assert len(compiled) == len(set(compiled)) == 3  # the update; values carried over, of many cells and of few
 
 
 def test_the_driver_lets_go_of_the_interpreter(tmp_path: Path) -> None:
@@ -175,29 +206,32 @@ def test_the_driver_lets_go_of_the_interpreter(tmp_path: Path) -> None:
 
 
 def code_in(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("peergrid_rows_*.nb[ci]"))
+    return sorted(path for path in folder.rglob("peergrid_*") if path.suffix in (".nbc", ".nbi", ".o"))
 
 
-def test_machine_code_with_one_bit_changed_is_compiled_anew(tmp_path: Path) -> None:
+@every_compiler
+def test_machine_code_with_one_bit_changed_is_compiled_anew(works: Works, tmp_path: Path) -> None:
     """It would run, or end every later start."""
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert works(tmp_path)
+    assert code_in(tmp_path)
     for path in code_in(tmp_path):
         good = path.read_bytes()
-        for place in range(len(good) // 7, len(good), len(good) // 3):
-            path.write_bytes(good[:place] + bytes([good[place] ^ 4]) + good[place + 1 :])
-            jit.compile_rows.cache_clear()
-            assert copies(jit.compile_rows(TEXT, tmp_path))
-            assert MachineCode(tmp_path, path.name.partition(".")[0])._sums() != {}
+        for place in (len(good) // 7, len(good) // 2):
+            bad = good[:place] + bytes([good[place] ^ 4]) + good[place + 1 :]
+            path.write_bytes(bad)
+            forget()
+            assert works(tmp_path)
+            assert path.read_bytes() != bad
             good = path.read_bytes()
 
 
 def test_machine_code_that_nobody_noted_is_not_executed(tmp_path: Path) -> None:
     """As another program's file of that name would be; indices are pickles."""
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    assert sums(tmp_path)
     index = next(path for path in code_in(tmp_path) if path.suffix == ".nbi")
     index.write_bytes(pickle.dumps(Planted(str(tmp_path / "executed"))))
-    jit.compile_rows.cache_clear()
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    forget()
+    assert sums(tmp_path)
     assert not (tmp_path / "executed").exists()
 
 
@@ -210,27 +244,29 @@ class Planted:
 
 
 def test_bytecode_beside_the_module_is_not_executed(tmp_path: Path) -> None:
-    assert copies(jit.compile_rows(TEXT, tmp_path))
-    source = next(tmp_path.glob("peergrid_rows_*.py"))
+    assert sums(tmp_path)
+    source = next(tmp_path.glob("peergrid_norm_*.py"))
     planted = tmp_path / "planted.py"
     planted.write_text("raise SystemExit('executed')\n")
     py_compile.compile(str(planted), importlib.util.cache_from_source(str(source)))
-    jit.compile_rows.cache_clear()
-    assert copies(jit.compile_rows(TEXT, tmp_path))
+    forget()
+    assert sums(tmp_path)
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+@every_compiler
+def test_a_folder_that_others_may_write_to_is_not_used(works: Works, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    assert copies(jit.compile_rows(TEXT, shared))
+    assert works(shared)
     assert not files(shared)
 
 
-def test_a_folder_that_is_made_is_the_users_alone(tmp_path: Path) -> None:
+@every_compiler
+def test_a_folder_that_is_made_is_the_users_alone(works: Works, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        assert copies(jit.compile_rows(TEXT, tmp_path / "cache"))
+        assert works(tmp_path / "cache")
     finally:
         os.umask(before)
     assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700

@@ -45,6 +45,6 @@ def test_tables_of_any_length(
 @pytest.mark.parametrize(("count", "called"), [(16, "permvar"), (17, "vpermi2var"), (128, "vpermi2var"), (129, "")])
 def test_short_tables_are_permuted(count: int, called: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "shifts_vectors", lambda: True)
-    text = code_of(media((4, 4, 4), count=count), 0, 0, vectors=True).text
+    text = code_of(media((4, 4, 4), count=count), 0, 0, by_planes=True).text
     assert ("call <16 x float> @llvm.x86.avx512" in text) == bool(called)
     assert f"call <16 x float> @llvm.x86.avx512.{called}" in text or not called

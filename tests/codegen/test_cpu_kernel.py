@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from stream_problems import PLANE, SPACE, Maker, line
 
 from peergrid.codegen.cpu import work
 from peergrid.codegen.cpu.plan import StreamPlan, stream_plan
-from peergrid.codegen.cpu.rows import RowCode, copy_code
+from peergrid.codegen.cpu.rows import RowCode
+from peergrid.codegen.cpu.vectors import copy_code
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
@@ -109,9 +111,9 @@ def test_many_receivers_are_recorded_by_few_row_functions(
     one = make((12, 10, 9)[:ndim], ("fixed",) * ndim, "float32")
     asked: list[str] = []
 
-    def counted(problem: Problem, field: str) -> RowCode:
+    def counted(problem: Problem, field: str, *rest: Any, **options: Any) -> RowCode:
         asked.append(field)
-        return copy_code(problem, field)
+        return copy_code(problem, field, *rest, **options)
 
     monkeypatch.setattr(work, "copy_code", counted)
     cells = np.random.default_rng(1).integers(0, one.grid.shape, (400, one.grid.ndim))

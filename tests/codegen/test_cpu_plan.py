@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from stream_problems import PLANE, Maker, cube, line, plain, surge, values, yee
 
 from peergrid.codegen.cpu import plan as plan_module
 from peergrid.codegen.cpu.plan import stream_plan
-from peergrid.codegen.cpu.rows import Later, RowCode, row_code
+from peergrid.codegen.cpu.rows import Later, RowCode
 from peergrid.codegen.cpu.tiles import LARGE, tiled_plan, tiles, weigh
+from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.codegen.cpu.work import Form, Piece, Placement, Tile
 from peergrid.codegen.regions import mirror_cuts, mirrored
 from peergrid.grid import Boundary, Box, Grid, Index
@@ -22,7 +23,7 @@ from peergrid.grid.partition import Partition
 from peergrid.models.wave import Medium, Propagator
 from peergrid.runtime.cpu.caches import second_level, tile_cache, update_rate
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem, Stage, Update, stencil
+from peergrid.stencil import Problem, Stage, stencil
 
 FIXED = ("fixed", "fixed")
 
@@ -237,11 +238,11 @@ def test_many_updates_have_one_row_function_each_for_all_steps(monkeypatch: pyte
     updates = [carried(u, v).within(Box.cell((k // 20, k % 20))) for k, (u, v) in enumerate(fields)]
     problem = Problem.of(Stage(updates))
 
-    def counted(problem: Problem, update: Update, *rest: object) -> RowCode:
-        made.append(update)
-        return row_code(problem, update, *rest)  # type: ignore[arg-type]
+    def counted(*arguments: Any, **options: Any) -> RowCode:
+        made.append(arguments)
+        return vector_code(*arguments, **options)
 
-    monkeypatch.setattr(plan_module, "row_code", counted)
+    monkeypatch.setattr(plan_module, "vector_code", counted)
     tile = Tile(problem, stream_plan(problem, 4), problem.grid.box, ())
     pieces = [piece for node in tile.plan.nodes for piece in tile.pieces(node)]
     assert len(pieces) > 4 * len(updates)

@@ -12,8 +12,7 @@ from stream_problems import SPACE, values
 from test_cpu_kernel import DTYPES, check, in_tiles, same
 
 from peergrid import Options, Simulation
-from peergrid.codegen.cpu.native import compile_native
-from peergrid.codegen.cpu.plan import code_of, stream_plan
+from peergrid.codegen.cpu.plan import stream_plan
 from peergrid.grid import Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
@@ -59,7 +58,6 @@ def operations(shape: Index, dtype: Dtype) -> Problem:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation_has_the_bits_of_the_reference(compiled: Path, dtype: Dtype, width: int) -> None:
     problem = operations((6, 5, width), dtype)
-    assert code_of(problem, 0, 0, vectors=True).text.startswith("; rows in vectors")
     for steps, tile in ((1, 64), (3, 2)):
         with np.errstate(all="ignore"):
             check(problem, CpuKernel(problem, compiled, in_tiles(problem, tile)), (2, 1, 1), steps)
@@ -164,27 +162,3 @@ def test_rows_lie_on_cache_lines() -> None:
     for block in (*allocate(layout, 0).state["u"], allocate(layout, 0).block("c", 0)):
         assert block.array[1, 1, first:].ctypes.data % 64 == 0
         assert block.array.shape == block.box.shape
-
-
-def test_kept_code_is_used_and_damaged_code_is_not(tmp_path: Path) -> None:
-    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
-    assert compile_native(text, tmp_path).address
-    (kept,) = tmp_path.iterdir()
-    right = kept.read_bytes()
-    kept.write_bytes(right[:40] + b"damaged" + right[47:])
-    assert compile_native(text, tmp_path).address
-    assert kept.read_bytes() == right
-
-
-def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
-    assert compile_native(text, tmp_path / "file" / "cache").address
-    assert compile_native(text, None).address
-
-
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
-    text = code_of(operations((4, 4, 4), "float32"), 0, 0, vectors=True).text
-    assert compile_native(text, tmp_path).address
-    assert not list(tmp_path.iterdir())

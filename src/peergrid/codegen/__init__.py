@@ -1,1 +1,1 @@
-"""From the traced expressions to the text of kernels: Numba for CPUs, CUDA C++ for GPUs."""
+"""From traced expressions to the text of kernels: LLVM's intermediate representation for CPUs, CUDA C++ for GPUs."""

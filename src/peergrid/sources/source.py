@@ -22,7 +22,7 @@ def source_of(
     strategy: StrategyName | None = None,
     gpus: int | None = None,
 ) -> str:
-    """The source of the kernels of a run: Python for Numba, or CUDA C++; a heading says what each kernel serves.
+    """The source of the kernels of a run, under headings that say what each serves: for LLVM, or CUDA C++.
 
     For CUDA alone: steps: between exchanges (None: chosen as in a run); strategy (None: `overlap`); gpus: their number
     (None: the fewest that the strategy needs). Raises UsageError for arguments that the target does not have, or if no

@@ -1,7 +1,7 @@
-"""From source to machine code: compiled by Numba without the GIL, kept in a folder of generated modules.
+"""Functions that Numba compiles, without the GIL: the driver, norms and reductions, the same for all problems.
 
-Modules are named after their content and written whole or not at all; Numba keeps the machine code beside them. Where
-the folder cannot be written, the code is compiled for this process alone. A process loads and compiles a text once.
+Modules are named after their content and written to a folder whole or not at all; Numba keeps the machine code beside
+them. Where the folder cannot be written, the code is compiled for this process alone. A process compiles a text once.
 """
 
 from __future__ import annotations
@@ -11,25 +11,20 @@ import os
 import sys
 import types as python_types
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core import config
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
 from peergrid.codegen.cpu.machine_code import MachineCode, replace_file
-from peergrid.codegen.cpu.native import HEAD, compile_native
 from peergrid.errors import UsageError
 
-pointer_to: Any = types.CPointer
-INTEGERS = pointer_to(types.int64)
-KEPT = 256  # texts whose code stays in the process
-ROWS = types.void(INTEGERS, INTEGERS, types.int64, types.int64)
 TABLE = types.Array(types.int64, 2, "C")
 STREAM = types.void(
     types.Array(types.int64, 1, "C"), TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, types.int64, types.int64, types.int64
@@ -47,23 +42,6 @@ class NoAlias(CompilerBase):
         self.state.flags.no_cpython_wrapper = True
         self.state.flags.no_cfunc_wrapper = True
         return [passes.define_nopython_pipeline(self.state)]
-
-
-def _at(number: Any) -> Any:
-    """An intrinsic: the pointer to numbers of a type at an address."""
-    pointer = pointer_to(number)
-
-    def at(typing: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
-
-        return pointer(types.int64), generate
-
-    return intrinsic(at)
-
-
-float32_at = _at(types.float32)
-float64_at = _at(types.float64)
 
 
 def _address_of(typing: Any, array: Any) -> Any:
@@ -90,37 +68,11 @@ def _invoke(typing: Any, function: Any, pointers: Any, strides: Any, ny: Any, nx
     return types.void(*(types.int64,) * 5), generate
 
 
-def _store_line(typing: Any, target: Any, source: Any) -> Any:
-    """Copy a cache line to an address on a line, past the caches."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        line = ir.VectorType(ir.IntType(64), 8).as_pointer()
-        value = builder.load(builder.inttoptr(arguments[1], line), align=1)
-        store = builder.store(value, builder.inttoptr(arguments[0], line), align=64)
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
-
-
 def _fence(typing: Any) -> Any:
     """Stores past the caches are seen before anything that follows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), generate
-
-
-def _widest_vectors(typing: Any) -> Any:
-    """Let the function that this stands in use the longest vectors that the processor has.
-
-    LLVM takes half of them on processors that used to slow down their clock for the longest.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # llvmlite's own `add` knows no such pairs
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -135,29 +87,13 @@ def _fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, a, a), generate
 
 
-store_line: Any = intrinsic(_store_line)
 fence: Any = intrinsic(_fence)
-widest_vectors: Any = intrinsic(_widest_vectors)
 fused: Any = intrinsic(_fused)
 address_of: Any = intrinsic(_address_of)
 invoke: Any = intrinsic(_invoke)
 
 
-@lru_cache(maxsize=KEPT)
-def compile_rows(text: str, cache: Path | None) -> Any:
-    """The function `rows` of a generated module as a C callback; its `address` is what the driver calls."""
-
-    if text.startswith(HEAD):
-        return compile_native(text, cache)
-
-    def build(module: Any, keep: bool) -> Any:
-        module.cells = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)(module.cells)
-        return cfunc(ROWS, cache=keep, error_model="numpy")(module.rows)
-
-    return _built("rows", text, cache, build)
-
-
-@lru_cache(maxsize=KEPT)
+@cache
 def compile_driver(cache: Path | None) -> Callable[..., None]:
     """The compiled `driver.stream`."""
     text = _text_of("driver.py")
@@ -172,7 +108,7 @@ def compile_driver(cache: Path | None) -> Callable[..., None]:
     return built
 
 
-@lru_cache(maxsize=KEPT)
+@cache
 def compile_norm(dtype: str, cache: Path | None) -> Callable[..., None]:
     """The compiled `norm.sums` for fields of a type."""
     values = types.Array(getattr(types, dtype), 2, "C")
@@ -187,7 +123,7 @@ def compile_norm(dtype: str, cache: Path | None) -> Callable[..., None]:
     return built
 
 
-@lru_cache(maxsize=KEPT)
+@cache
 def compile_reduce(dtype: str, cache: Path | None) -> Callable[..., None]:
     """The compiled `reduce.leaves` for values of a type."""
     double = types.float64

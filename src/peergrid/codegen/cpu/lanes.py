@@ -1,4 +1,4 @@
-"""The vectors of 3D row functions as LLVM writes their types."""
+"""The vectors of row functions as LLVM writes their types, and what all row functions have of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ SUFFIX = {"float32": "f32", "float64": "f64"}
 SIZE = {"float32": 4, "float64": 8}
 
 
+FEW, MANY = 4, 256  # cells along a line
+
+
+def vector_for(cells: int, itemsize: int) -> int:
+    """The bytes of a vector for lines of so many cells.
+
+    Few are taken one by one, as masked stores are slow and touch the cache lines beside. For many a loop of two vectors
+    ends half as often.
+    """
+    return itemsize if cells < FEW else VECTOR if cells < MANY else 2 * VECTOR
+
+
 @dataclass(frozen=True)
 class Lanes:
-    """The types of vectors of numbers of a type."""
+    """The types of vectors of numbers of a type; bytes: of a vector, a single number at least."""
 
     dtype: str
+    bytes: int = VECTOR
 
     @property
     def size(self) -> int:
@@ -23,7 +36,7 @@ class Lanes:
 
     @property
     def count(self) -> int:
-        return VECTOR // self.size
+        return self.bytes // self.size
 
     @property
     def number(self) -> str:
@@ -50,3 +63,36 @@ class Lanes:
     @property
     def words_suffix(self) -> str:
         return f"v{self.count}i{8 * self.size}"
+
+    @property
+    def attributes(self) -> str:
+        """Those of functions #0: without them LLVM halves vectors on processors that slow down for the longest."""
+        return 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+
+    def masked_functions(self) -> list[str]:
+        """The functions of LLVM that load and store some cells of a vector."""
+        return [
+            f"declare {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr, i32, {self.mask}, {self.vector})",
+            f"declare {self.words} @llvm.masked.load.{self.words_suffix}.p0(ptr, i32, {self.mask}, {self.words})",
+            f"declare void @llvm.masked.store.{self.suffix}.p0({self.vector}, ptr, i32, {self.mask})",
+        ]
+
+    def operand(self, number: int) -> list[str]:
+        """The address of an operand, and its bytes from line to line."""
+        return [
+            f"  %p{number} = getelementptr ptr, ptr %p, i64 {number}",
+            f"  %b{number} = load ptr, ptr %p{number}",
+            f"  %d{number} = getelementptr i64, ptr %s, i64 {number}",
+            f"  %s{number} = load i64, ptr %d{number}",
+        ]
+
+    def first(self, name: str, cells: str) -> list[str]:
+        """The mask of so many first cells of a vector, fewer than it has."""
+        numbers = ", ".join(f"i32 {cell}" for cell in range(self.count))
+        return [
+            f"{name}.count = trunc i64 {cells} to i32",
+            f"{name}.one = insertelement <{self.count} x i32> poison, i32 {name}.count, i64 0",
+            f"{name}.all = shufflevector <{self.count} x i32> {name}.one, <{self.count} x i32> poison, "
+            f"<{self.count} x i32> zeroinitializer",
+            f"{name} = icmp ult <{self.count} x i32> <{numbers}>, {name}.all",
+        ]

@@ -16,7 +16,7 @@ from peergrid.codegen.cache import keep_within
 from peergrid.codegen.cpu.machine_code import make_private, replace_file
 
 DIGEST = 32  # bytes of a checksum, before the code
-HEAD = "; rows in vectors"  # the first line of a module that is compiled here
+KEPT = 256  # texts whose code stays in the process
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,8 @@ def _machine() -> Any:
     )
 
 
-def compile_native(text: str, cache: Path | None) -> Native:
+@lru_cache(maxsize=KEPT)
+def compile_rows(text: str, cache: Path | None) -> Native:
     """The function `rows` of a module; cache: folder for machine code, where one can be had."""
     machine = _machine()
     key = hashlib.sha256(repr((text, _processor(), llvm.llvm_version_info)).encode()).hexdigest()

@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import Literal
 
 from peergrid.codegen.cpu.effort import is_costly
+from peergrid.codegen.cpu.lanes import VECTOR
 from peergrid.codegen.cpu.prefetch import NOTHING, Traffic
-from peergrid.codegen.cpu.rows import RowCode, row_code
+from peergrid.codegen.cpu.rows import RowCode
 from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
 from peergrid.stencil.lagged import lagged_fields, rotating_fields
@@ -260,20 +261,21 @@ def code_of(
     update: int,
     in_place: tuple[tuple[str, str], ...] = (),
     renamed: frozenset[str] = frozenset(),
-    vectors: bool = False,
+    by_planes: bool = False,
     rows: int = 1,
     traffic: Traffic = NOTHING,
+    vector: int = VECTOR,
 ) -> RowCode:
     """The row function of one update of a stage, but for the fields that are `renamed`.
 
-    in_place: pairs of fields, as `row_code` has them; vectors, traffic: see `vector_code`.
+    in_place: pairs of fields, as `vector_code` has them; by_planes, traffic, vector: as there.
     """
     chosen = problem.stages[stage].updates[update]
     written = replace(chosen, assignments=tuple(a for a in chosen.assignments if a.target not in renamed))
     overwritten = {old: new for old, new in in_place if new in written.targets}
-    if vectors:
-        return vector_code(problem, written.assignments, overwritten, rows, traffic=traffic)
-    return row_code(problem, written, overwritten, rows)
+    return vector_code(
+        problem, written.assignments, overwritten, rows, traffic=traffic, by_planes=by_planes, vector=vector
+    )
 
 
 def source_rows(problem: Problem, plan: StreamPlan) -> dict[str, int]:

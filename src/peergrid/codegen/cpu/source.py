@@ -1,7 +1,8 @@
-"""The generated row functions as source, for people to read: of 3D updates as LLVM's, of others as Python."""
+"""The generated row functions as text, in LLVM's intermediate representation."""
 
 from __future__ import annotations
 
+from peergrid.codegen.cpu.lanes import VECTOR, vector_for
 from peergrid.codegen.cpu.plan import code_of, stream_plan
 from peergrid.codegen.cpu.rows import Entries, Later, Operand, Sample, Write
 from peergrid.stencil import Problem
@@ -20,9 +21,11 @@ def source(problem: Problem) -> str:
             for index, update in enumerate(stage.updates):
                 if renamed and not set(update.targets) - set(renamed):
                     continue
-                code = code_of(problem, number, index, in_place, frozenset(renamed), update.box.ndim > 2)
+                by_planes = update.box.ndim > 2
+                vector = VECTOR if by_planes else vector_for(update.box.shape[-1], problem.itemsize)
+                code = code_of(problem, number, index, in_place, frozenset(renamed), by_planes, vector=vector)
                 pointers = ", ".join(f"p{i}: {_name(operand)}" for i, operand in enumerate(code.operands))
-                uses.setdefault(code.text, []).append(f"# stage {number}, {update.name} on {update.box}: {pointers}")
+                uses.setdefault(code.text, []).append(f"; stage {number}, {update.name} on {update.box}: {pointers}")
     return "\n\n".join("\n".join((*notes, text)) for text, notes in uses.items())
 
 

@@ -1,9 +1,12 @@
-"""Row functions of 3D updates as LLVM's intermediate representation, in vectors of 64 bytes.
+"""Row functions as LLVM's intermediate representation, in vectors of 64 bytes.
 
-A pointer for each plane of a field that is read, and no more: neighbours along a line and on the lines beside it are
-reached from there. Several planes are computed at once, and what more than one of them reads is loaded once. The
-function walks over lines and vectors by itself; the end of a line is one masked vector (see `loads`). Memory of planes
-that no plane before has read is prefetched, and values that nobody reads soon bypass the caches (see `prefetch`).
+Fields, offsets, parameters, signals and tables become numbered pointers, so that updates of one form share a function:
+the two ends of an absorber, every value of a parameter, every shape. Constants of the stencil and the lengths of tables
+are part of the form. In 3D most functions have one pointer for each plane of a field that is read: neighbours along a
+line and on the lines beside it are reached from there. Several rows (in 3D planes) are computed at once, and what more
+than one of them reads is loaded once. The function walks over lines and vectors by itself; the end of a line is one
+masked vector (see `loads`). Memory of planes that no plane before has read is prefetched, and values that nobody reads
+soon bypass the caches (see `prefetch`).
 """
 
 from __future__ import annotations
@@ -17,14 +20,14 @@ import numpy as np
 from peergrid.codegen.cpu.entries import entry_functions, looked_up
 from peergrid.codegen.cpu.lanes import VECTOR, Lanes
 from peergrid.codegen.cpu.loads import Load, Reach, ends, masked, reaches, whole
-from peergrid.codegen.cpu.native import HEAD, shifts_vectors
+from peergrid.codegen.cpu.native import shifts_vectors
 from peergrid.codegen.cpu.prefetch import NOTHING, Traffic, early_prefetches, prefetches
-from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, RowWriter, Sample, Write, slopes
+from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, Sample, Write, slopes
 from peergrid.codegen.cpu.stores import PAST, on_lines
 from peergrid.codegen.cpu.stores import masked as masked_stores
 from peergrid.codegen.cpu.stores import whole as whole_stores
 from peergrid.stencil import Assignment, Problem
-from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where
+from peergrid.stencil.expr import Binary, Const, Entry, Expr, Now, Param, Read, Unary, Where, ordered
 from peergrid.stencil.pairs import FORMATS
 from peergrid.stencil.program import counts
 
@@ -34,22 +37,46 @@ BEST = {"min": "olt", "max": "ogt"}  # NaN wins, and of two equal zeros the seco
 
 
 @dataclass
-class _Writer(RowWriter):
-    """A row function of LLVM's; before: code of a line, ahead of its vectors; code: of a vector."""
+class _Writer:
+    """A row function while it is written: values are numbered, equal ones once.
 
+    by_planes: one pointer for each plane of a field (else for each value that is read); before: code of a line, ahead
+    of its vectors; code: of a vector.
+    """
+
+    problem: Problem
+    in_place: Mapping[str, str]
+    lanes: Lanes
+    by_planes: bool
+    permuting: bool = False
+    ahead: int = 0
+    operands: list[Operand] = field(default_factory=list)
+    users: list[set[str]] = field(default_factory=list)
+    known: dict[tuple[object, ...], str] = field(default_factory=dict)
     lines: dict[tuple[int, int], str] = field(default_factory=dict)
     before: list[str] = field(default_factory=list)
     code: list[str | Load] = field(default_factory=list)
-    permuting: bool = False
+
+    def pointer(self, operand: Operand, user: str) -> int:
+        """The number of an operand, which is added where it is new."""
+        if operand not in self.operands:
+            self.operands.append(operand)
+            self.users.append(set())
+        number = self.operands.index(operand)
+        self.users[number].add(user)
+        return number
+
+    def value(self, expr: Expr, user: str) -> str:
+        """The name of an expression's value; the code of it and of its parts is written first."""
+        names: dict[Expr, str] = {}
+        for part in ordered((expr,)):
+            names[part] = self._new(part, user, names)
+        return names[expr]
 
     @property
     def looks_up(self) -> bool:
         """True where entries of tables are asked for."""
         return any(isinstance(operand, Entries) for operand in self.operands)
-
-    @property
-    def lanes(self) -> Lanes:
-        return Lanes(self.problem.grid.dtype)
 
     @property
     def vector(self) -> str:
@@ -146,18 +173,24 @@ class _Writer(RowWriter):
 
     def _load(self, read: Read, user: str) -> str:
         """A vector of values that differ along the line."""
-        plane, beside, along = read.offset
+        beside, along = read.offset[1:] if self.by_planes else (0, 0)
         if read.field in self.in_place:
             number = self.pointer(Write(self.in_place[read.field], self.ahead), user)
+        elif self.by_planes:
+            number = self.pointer(Read(read.field, (read.offset[0] + self.ahead, 0, 0)), user)
         else:
-            number = self.pointer(Read(read.field, (plane + self.ahead, 0, 0)), user)
+            number = self.pointer(self._moved(read), user)
         return self._let("load", self.line(number, beside), along)
+
+    def _moved(self, read: Read) -> Read:
+        """The read of an expression, for the row that is being written."""
+        return Read(read.field, (read.offset[0] + self.ahead, *read.offset[1:]))
 
     def _spread(self, expr: Read | Param | Now, user: str) -> str:
         """One value for all cells of the line."""
         operand: Operand = expr
         if isinstance(expr, Read):
-            operand = Read(expr.field, (expr.offset[0] + self.ahead, *expr.offset[1:]))
+            operand = self._moved(expr)
         elif isinstance(expr, Now) and any(slopes(self.problem, expr)):
             operand = Sample(expr.signal, self.ahead)
         number = self.pointer(operand, user)
@@ -219,15 +252,19 @@ def vector_code(
     rows: int,
     wide: bool | None = None,
     traffic: Traffic = NOTHING,
+    by_planes: bool = True,
+    vector: int = VECTOR,
 ) -> RowCode:
-    """The row function of an update's assignments on so many planes at once.
+    """The row function of an update's assignments on so many rows (in 3D planes) at once.
 
     in_place: fields whose old values lie where new values are written, each with the field that is written there;
+    by_planes: in 3D, all that is read of a plane of a field is reached from one pointer, and planes are prefetched;
+    vector: bytes of one, see `vector_for` (by planes, the usual ones);
     wide: an instruction shifts neighbours along a line together, or permutes them (None: as this processor does);
     traffic: early prefetches, and stores that bypass the caches.
     """
-    wide = shifts_vectors() if wide is None else wide
-    writer = _Writer(problem, in_place, permuting=wide)
+    wide = vector == VECTOR and (shifts_vectors() if wide is None else wide)
+    writer = _Writer(problem, in_place, Lanes(problem.grid.dtype, vector), by_planes, wide)
     targets = [(Write(a.target, ahead), a.target) for ahead in range(rows) for a in assignments]
     stores = [writer.pointer(*target) for target in targets]
     values: list[str] = []
@@ -237,19 +274,20 @@ def vector_code(
     early = [Later(name, planes + ahead) for name, planes in traffic.early for ahead in range(rows)]
     for later in early:
         writer.pointer(later, targets[0][1])
-    fetched = _fetched(writer, rows)
+    fetched = _fetched(writer, rows) if by_planes else []
     past = [number for number, operand in enumerate(writer.operands) if _is_new(operand, traffic.past)]
     text = _function(writer, list(zip(stores, values, strict=True)), fetched, shifted, past)
     return RowCode(text, tuple(writer.operands), tuple(frozenset(users) for users in writer.users))
 
 
-def copy_vectors(problem: Problem, name: str, rows: int) -> RowCode:
-    """The row function that carries a field's old value over, on so many planes at once."""
-    old = Assignment(name, Read(name, (0, 0, 0)))
-    return vector_code(problem, (old,), {}, rows)
+def copy_code(problem: Problem, name: str, rows: int = 1, vector: int = VECTOR) -> RowCode:
+    """The row function that carries a field's old value over, on so many rows at once; vector: see `vector_for`."""
+    old = Assignment(name, Read(name, (0,) * problem.grid.ndim))
+    by_planes = problem.grid.ndim == 3 and vector == VECTOR
+    return vector_code(problem, (old,), {}, rows, by_planes=by_planes, vector=vector)
 
 
-def fill_vectors(problem: Problem, name: str, value: float, rows: int) -> RowCode:
+def fill_code(problem: Problem, name: str, value: float, rows: int) -> RowCode:
     """The row function that gives a field a value, on so many planes at once."""
     return vector_code(problem, (Assignment(name, Const(value)),), {}, rows)
 
@@ -280,18 +318,17 @@ def _function(
     body = (*prefetches(prefetched), *early_prefetches(early), *whole(lanes, writer.code, shifted), *stored)
     return "\n".join(
         [
-            HEAD,
             *_declarations(lanes, writer.permuting and writer.looks_up),
             "",
             "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
             *_start(lanes, numbers, shifted, past),
             *_line(numbers, writer.before),
-            *_vectors(body, back),
+            *_vectors(lanes, body, back),
             *_rest(writer, stores),
             *_next(numbers),
             "}",
             "",
-            'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+            lanes.attributes,
             *([PAST] if past else []),
             "",
         ]
@@ -300,19 +337,13 @@ def _function(
 
 def _start(lanes: Lanes, numbers: range, shifted: Mapping[str, Reach], past: Sequence[int]) -> list[str]:
     """The addresses of all operands, and the lanes of the last vector of a line, which may have fewer cells."""
-    cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return [
         "start:",
-        *(line for i in numbers for line in _operand(i)),
+        *(line for i in numbers for line in lanes.operand(i)),
         f"  %bytes = mul i64 %nx, {lanes.size}",
-        f"  %whole = and i64 %bytes, -{VECTOR}",
+        f"  %whole = and i64 %bytes, -{lanes.bytes}",
         f"  %cells = and i64 %nx, {lanes.count - 1}",
-        "  %few = trunc i64 %cells to i32",
-        f"  %few.1 = insertelement <{lanes.count} x i32> poison, i32 %few, i64 0",
-        f"  %few.all = shufflevector <{lanes.count} x i32> %few.1, <{lanes.count} x i32> poison, "
-        f"<{lanes.count} x i32> zeroinitializer",
-        f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
-        *(f"  {line}" for line in (*ends(lanes, shifted), *on_lines(past))),
+        *(f"  {line}" for line in (*lanes.first("%mask", "%cells"), *ends(lanes, shifted), *on_lines(past))),
         "  %none = icmp sle i64 %ny, 0",
         "  br i1 %none, label %end, label %line",
     ]
@@ -330,14 +361,14 @@ def _line(numbers: range, before: Sequence[str]) -> list[str]:
     ]
 
 
-def _vectors(body: Sequence[str], back: str) -> list[str]:
+def _vectors(lanes: Lanes, body: Sequence[str], back: str) -> list[str]:
     """The loop over the whole vectors of a line; back: the block that ends it."""
     return [
         "enter:",
         "  br label %vectors",
         "vectors:",
         f"  %x = phi i64 [ 0, %enter ], [ %x.next, %{back} ]",
-        f"  %x.next = add i64 %x, {VECTOR}",
+        f"  %x.next = add i64 %x, {lanes.bytes}",
         "  %first = icmp eq i64 %x, 0",
         "  %more = icmp ult i64 %x.next, %whole",
         *(f"  {line}" for line in body),
@@ -347,6 +378,8 @@ def _vectors(body: Sequence[str], back: str) -> list[str]:
 
 def _rest(writer: _Writer, stores: Sequence[tuple[int, str]]) -> list[str]:
     """The last vector of a line, if some cells are left."""
+    if writer.lanes.count == 1:
+        return ["rest:", "  br label %next"]
     renamed = [(number, _renamed(value)) for number, value in stores]
     return [
         "rest:",
@@ -386,25 +419,13 @@ def _in_planes(writer: _Writer, operand: Operand) -> bool:
 
 def _declarations(lanes: Lanes, permuted: bool) -> list[str]:
     """The functions of LLVM that a module may call."""
-    vector, mask, words = lanes.vector, lanes.mask, lanes.words
+    vector = lanes.vector
     return [
         f"declare {vector} @llvm.sqrt.{lanes.suffix}({vector})",
         f"declare {vector} @llvm.fabs.{lanes.suffix}({vector})",
-        f"declare {vector} @llvm.masked.load.{lanes.suffix}.p0(ptr, i32, {mask}, {vector})",
-        f"declare {words} @llvm.masked.load.{lanes.words_suffix}.p0(ptr, i32, {mask}, {words})",
-        f"declare void @llvm.masked.store.{lanes.suffix}.p0({vector}, ptr, i32, {mask})",
+        *lanes.masked_functions(),
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         *(entry_functions(lanes) if permuted else ()),
-    ]
-
-
-def _operand(number: int) -> list[str]:
-    """The address of an operand, and its bytes from line to line."""
-    return [
-        f"  %p{number} = getelementptr ptr, ptr %p, i64 {number}",
-        f"  %b{number} = load ptr, ptr %p{number}",
-        f"  %d{number} = getelementptr i64, ptr %s, i64 {number}",
-        f"  %s{number} = load i64, ptr %d{number}",
     ]
 
 

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.effort import is_costly
+from peergrid.codegen.cpu.lanes import VECTOR, vector_for
+from peergrid.codegen.cpu.past_caches import past_cache_code
 from peergrid.codegen.cpu.plan import Node, Storage, StreamPlan, code_of
-from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, Sample, Write, copy_code, past_cache_code
-from peergrid.codegen.cpu.vectors import copy_vectors, fill_vectors
+from peergrid.codegen.cpu.prefetch import NOTHING, Traffic
+from peergrid.codegen.cpu.rows import Entries, Later, Operand, RowCode, Sample, Write
+from peergrid.codegen.cpu.vectors import copy_code, fill_code
 from peergrid.codegen.regions import Part, cover, mirror_cuts, mirrored
 from peergrid.grid import Box, Grid, Index
 from peergrid.grid.box import subtract
@@ -151,11 +154,13 @@ class Tile:
             shifts = [(read.field, mirrored(self.problem.grid, corner.lo, read.offset)) for read in update.reads]
             shifts += [(name, (0,) * cells.ndim) for name in update.targets if name in node.written]
             for box in self._handover_cuts(node, corner, shifts):
-                vectors = self._in_planes(node, update, box, active)
+                usual = (True, node.traffic, VECTOR)
+                made_for = usual if self._by_planes(node, update, box, active) else (False, NOTHING, self._vector(box))
 
-                def form(rows: int, first: Box, vectors: bool = vectors) -> Form:
+                def form(rows: int, first: Box, made_for: tuple[bool, Traffic, int] = made_for) -> Form:
                     in_place, renamed = node.overwritten(update.targets), node.renamed.intersection(update.targets)
-                    code = code_of(self.problem, node.stage, number, in_place, renamed, vectors, rows, node.traffic)
+                    planes, traffic, vector = made_for
+                    code = code_of(self.problem, node.stage, number, in_place, renamed, planes, rows, traffic, vector)
                     accesses = (self._access(node, code, i, first, active) for i in range(len(code.operands)))
                     return Form(code, tuple(accesses))
 
@@ -171,7 +176,11 @@ class Tile:
             return Piece(box, form(1, box))
         return Piece(box, form(1, box), form(rows, box.with_axis(0, box.lo[0], box.hi[0] - rows + 1)))
 
-    def _in_planes(self, node: Node, update: Update, box: Box, active: Active) -> bool:
+    def _vector(self, box: Box) -> int:
+        """The bytes of a vector for the lines of a box."""
+        return vector_for(box.shape[-1], self.problem.itemsize)
+
+    def _by_planes(self, node: Node, update: Update, box: Box, active: Active) -> bool:
         """True if all that is read of a plane of a field lies in one storage, as far apart as in the grid.
 
         In two dimensions rows are long and pointers few: there nothing is gained.
@@ -237,7 +246,7 @@ class Tile:
             return Placement(home, (row, -box.lo[1] if home.kind == "border" else 0, 0))
 
         def form(rows: int, first: Box) -> Form:
-            code = copy_vectors(self.problem, name, rows)
+            code = copy_code(self.problem, name, rows)
             places = ((target, o.ahead) if isinstance(o, Write) else (source, _plane(o)) for o in code.operands)
             return Form(code, tuple(place(home, row) for home, row in places))
 
@@ -246,12 +255,12 @@ class Tile:
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         """Values carried over; of a field that is left out of memory, the one that they are, where it is known."""
         value = kept_value(self.problem, name) if name in self.left and box.ndim == 3 else None
+        vector = self._vector(box) if box.ndim < 3 else min(VECTOR, self._vector(box))
 
         def form(rows: int, first: Box) -> Form:
             if value is not None:
-                return self._copy(fill_vectors(self.problem, name, value, rows), first, source, target)
-            code = copy_code(self.problem, name) if box.ndim < 3 else copy_vectors(self.problem, name, rows)
-            return self._copy(code, first, source, target)
+                return self._copy(fill_code(self.problem, name, value, rows), first, source, target)
+            return self._copy(copy_code(self.problem, name, rows, vector), first, source, target)
 
         return self._piece(box, form)
 
@@ -281,7 +290,8 @@ class Tile:
                 home = node.after.get(name, Storage("coefficient", name))
                 source = Storage("target", name) if home.kind == "handover" else home  # their cells are in the tile
                 cells = self.problem.receiver_cells[numbers]
-                yield Records(copy_code(self.problem, name), source, node.step, numbers, cells)
+                code = copy_code(self.problem, name, vector=self.problem.itemsize)
+                yield Records(code, source, node.step, numbers, cells)
 
     @cached_property
     def _heard(self) -> dict[str, Numbers]:

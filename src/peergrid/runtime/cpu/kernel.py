@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.entries import filled
-from peergrid.codegen.cpu.jit import compile_driver, compile_rows
+from peergrid.codegen.cpu.jit import compile_driver
 from peergrid.codegen.cpu.lanes import VECTOR
+from peergrid.codegen.cpu.native import compile_rows
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
