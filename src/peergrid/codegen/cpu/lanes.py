@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peergrid.grid import Index
+
 VECTOR = 64  # bytes
 NUMBER = {"float32": "float", "float64": "double"}
 SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -13,13 +15,15 @@ SIZE = {"float32": 4, "float64": 8}
 FEW, MANY = 4, 256  # cells along a line
 
 
-def vector_for(cells: int, itemsize: int) -> int:
-    """The bytes of a vector for lines of so many cells.
+def vector_for(shape: Index, itemsize: int) -> int:
+    """The bytes of a vector for the lines of a box.
 
-    Few are taken one by one, as masked stores are slow and touch the cache lines beside. For many a loop of two vectors
-    ends half as often.
+    Few cells are taken one by one, as masked stores are slow and touch the cache lines beside. In 1D, where lines are
+    long and updates short, a loop over two usual vectors ends half as often.
     """
-    return itemsize if cells < FEW else VECTOR if cells < MANY else 2 * VECTOR
+    if shape[-1] < FEW:
+        return itemsize
+    return 2 * VECTOR if len(shape) == 1 and shape[-1] >= MANY else VECTOR
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def source(problem: Problem) -> str:
                 if renamed and not set(update.targets) - set(renamed):
                     continue
                 by_planes = update.box.ndim > 2
-                vector = VECTOR if by_planes else vector_for(update.box.shape[-1], problem.itemsize)
+                vector = VECTOR if by_planes else vector_for(update.box.shape, problem.itemsize)
                 code = code_of(problem, number, index, in_place, frozenset(renamed), by_planes, vector=vector)
                 pointers = ", ".join(f"p{i}: {_name(operand)}" for i, operand in enumerate(code.operands))
                 uses.setdefault(code.text, []).append(f"; stage {number}, {update.name} on {update.box}: {pointers}")

@@ -178,7 +178,7 @@ class Tile:
 
     def _vector(self, box: Box) -> int:
         """The bytes of a vector for the lines of a box."""
-        return vector_for(box.shape[-1], self.problem.itemsize)
+        return vector_for(box.shape, self.problem.itemsize)
 
     def _by_planes(self, node: Node, update: Update, box: Box, active: Active) -> bool:
         """True if all that is read of a plane of a field lies in one storage, as far apart as in the grid.
@@ -255,12 +255,11 @@ class Tile:
     def _copied(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
         """Values carried over; of a field that is left out of memory, the one that they are, where it is known."""
         value = kept_value(self.problem, name) if name in self.left and box.ndim == 3 else None
-        vector = self._vector(box) if box.ndim < 3 else min(VECTOR, self._vector(box))
 
         def form(rows: int, first: Box) -> Form:
             if value is not None:
                 return self._copy(fill_code(self.problem, name, value, rows), first, source, target)
-            return self._copy(copy_code(self.problem, name, rows, vector), first, source, target)
+            return self._copy(copy_code(self.problem, name, rows, self._vector(box)), first, source, target)
 
         return self._piece(box, form)
 
