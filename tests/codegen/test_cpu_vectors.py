@@ -1,4 +1,4 @@
-"""3D updates in vectors: every operation, whole vectors and the cells after them, and fields that rotate in memory."""
+"""Updates in vectors: every operation, whole vectors and the cells after them, and fields that rotate in memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from stream_problems import SPACE, values
+from table_problems import media
 from test_cpu_kernel import DTYPES, check, in_tiles, same
 
 from peergrid import Options, Simulation
+from peergrid.codegen.cpu.lanes import VECTOR
 from peergrid.codegen.cpu.plan import stream_plan
+from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.grid import Box, Dtype, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.kernel import CpuKernel
@@ -33,14 +37,26 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")
 
 
-@stencil
-def every(u: Any, v: Any, along: Any, down: Any, push: Any) -> None:
-    here, ahead = u[0, 0, 0], v[2, -1, 1]
-    chosen = where((here < ahead) & ~equal(v[0, 0, 0], 0) | (u[0, 1, 0] >= 1), minimum(here, ahead), -abs(ahead))
-    u.next[0, 0, 0] = chosen * along[0, 0, 0] + push.now / down[1, 0, 0] + (here > 0.25)
-    regular = where((abs(ahead) > 1e-3) & (abs(ahead) < 99), ahead, 1.5)
-    by_exponents = Unary("power_of_two", regular) - Unary("exponent", regular)
-    v.next[0, 0, 0] = sqrt(maximum(v[0, 0, 0], u[0, 0, -1] / 3)) - here + by_exponents
+def every(ndim: int) -> Any:
+    """A stencil with every operation, on a grid with so many axes."""
+
+    def at(behind: int, beside: int, along: int) -> Index:
+        return (behind, beside, along)[3 - ndim :]
+
+    here = at(0, 0, 0)
+
+    @stencil
+    def update(u: Any, v: Any, along: Any, down: Any, push: Any) -> None:
+        ahead = v[at(2, -1, 1)]
+        chosen = where(
+            (u[here] < ahead) & ~equal(v[here], 0) | (u[at(0, 1, 0)] >= 1), minimum(u[here], ahead), -abs(ahead)
+        )
+        u.next[here] = chosen * along[here] + push.now / down[at(1, 0, 0)] + (u[here] > 0.25)
+        regular = where((abs(ahead) > 1e-3) & (abs(ahead) < 99), ahead, 1.5)
+        by_exponents = Unary("power_of_two", regular) - Unary("exponent", regular)
+        v.next[here] = sqrt(maximum(v[here], u[at(0, 0, -1)] / 3)) - u[here] + by_exponents
+
+    return update
 
 
 def operations(shape: Index, dtype: Dtype) -> Problem:
@@ -50,17 +66,40 @@ def operations(shape: Index, dtype: Dtype) -> Problem:
     special = (0.0, -0.0, np.inf, np.nan)
     for (one, two), cell in zip(product(special, special), np.ndindex(*shape), strict=False):
         u[cell], v[cell] = one, two
-    along, down = grid.profile("along", 2, values(shape[2:], 3)), grid.profile("down", 0, values(shape[:1], 4))
-    return Problem.of(every(grid.field("u", u), grid.field("v", v), along, down, grid.signal("push", [0.5, 0.25])))
+    along = grid.profile("along", len(shape) - 1, values(shape[-1:], 3))
+    down = grid.profile("down", 0, values(shape[:1], 4))
+    fields = grid.field("u", u), grid.field("v", v), along, down
+    return Problem.of(every(len(shape))(*fields, grid.signal("push", [0.5, 0.25])))
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("shape", [(37,), (700,), (9, 3), (9, 37), *((6, 5, width) for width in WIDTHS)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_operation_has_the_bits_of_the_reference(compiled: Path, dtype: Dtype, width: int) -> None:
-    problem = operations((6, 5, width), dtype)
-    for steps, tile in ((1, 64), (3, 2)):
+def test_every_operation_has_the_bits_of_the_reference(compiled: Path, dtype: Dtype, shape: Index) -> None:
+    problem = operations(shape, dtype)
+    for steps, tile in ((1, 400), (3, 300 if len(shape) == 1 else 2)):
         with np.errstate(all="ignore"):
-            check(problem, CpuKernel(problem, compiled, in_tiles(problem, tile)), (2, 1, 1), steps)
+            check(problem, CpuKernel(problem, compiled, in_tiles(problem, tile)), (2, 1, 1)[: len(shape)], steps)
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu"), [("x86_64", "skylake-avx512"), ("x86_64", "haswell"), ("aarch64", "neoverse-n1")]
+)
+@pytest.mark.parametrize("count", [0, 5, 100])
+def test_row_functions_compile_for_other_processors(triple: str, cpu: str, count: int) -> None:
+    """Vectors of one number, of 64 and of 128 bytes; count: of entries in a table (0: other operations)."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(f"{triple}-unknown-linux-gnu").create_target_machine(cpu=cpu)
+    for shape in ((600,), (8, 40), (4, 4, 40)):
+        if count and len(shape) < 3:
+            continue
+        problem = media(shape, count=count) if count else operations(shape, "float64")
+        assignments = problem.stages[0].updates[0].assignments
+        for size in (problem.itemsize, VECTOR, 2 * VECTOR):
+            code = vector_code(problem, assignments, {}, 1, wide=False, by_planes=False, vector=size)
+            module = llvm.parse_assembly(code.text)
+            module.verify()
+            assert machine.emit_object(module)
 
 
 @stencil
