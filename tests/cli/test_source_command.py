@@ -15,7 +15,7 @@ def test_the_kernels_of_a_model(call: Call, model: Path) -> None:
     assert re.search(r"^// a.fields: .*\[\d+\] Ez\b", found.out, re.MULTILINE)
     assert re.search(r"^// cells_0: .* small regions$", found.out, re.MULTILINE)
     assert "__global__ void __launch_bounds__(256) cells_0" in found.out
-    assert "def " in call("source", model, "--target", "cpu").out
+    assert "define void @rows(" in call("source", model, "--target", "cpu").out
 
 
 def test_kernels_that_exchange_by_themselves(call: Call, model: Path) -> None:
