@@ -7,8 +7,10 @@ import pytest
 
 import peergrid
 from peergrid import Box, Grid, Options, Problem, stencil
+from peergrid.codegen.cpu.lanes import vector_for
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Dtype, Index
+from peergrid.runtime.cpu.kernel import _with_room
 
 STEPS, KNOWN = 9, 7
 
@@ -42,6 +44,7 @@ def expected(first: Array, box: Box, places: Array, samples: Array) -> Array:
     ("shape", "lo", "hi", "slopes", "dtype"),
     [
         ((40,), (5,), (33,), (-3,), "float64"),
+        ((600,), (5,), (583,), (3,), "float32"),
         ((20, 37), (3, 4), (15, 35), (2, -1), "float32"),
         ((12, 14, 50), (3, 2, 1), (9, 12, 47), (1, -2, 3), "float32"),
         ((12, 14, 50), (3, 2, 1), (9, 12, 47), (1, -2, 0), "float64"),
@@ -58,6 +61,8 @@ def test_each_cell_has_the_sample_of_its_place(shape: Index, lo: Index, hi: Inde
     wanted = expected(np.array(u.first_values()), box, places - places.min(), samples)
     for devices, options in (("cpu:1", Options("serial", 1)), ("cpu:3", Options("overlap", 2)), ("cpu:2", Options())):
         assert np.array_equal(peergrid.run(problem, STEPS, devices=devices, options=options).fields["u"], wanted)
+    room = _with_room(problem, "wave", STEPS)[1]
+    assert room >= (vector_for(shape, problem.itemsize) // problem.itemsize - 1) * abs(slopes[-1]), "read by idle lanes"
 
 
 def test_places_that_a_signal_lacks_are_refused() -> None:

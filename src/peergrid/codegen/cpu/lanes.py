@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from peergrid.grid import Index
 
-VECTOR = 64  # bytes
+VECTOR, LONGEST = 64, 128  # bytes
 NUMBER = {"float32": "float", "float64": "double"}
 SUFFIX = {"float32": "f32", "float64": "f64"}
 SIZE = {"float32": 4, "float64": 8}
-
-
 FEW, MANY = 4, 256  # cells along a line
 
 
@@ -23,7 +21,7 @@ def vector_for(shape: Index, itemsize: int) -> int:
     """
     if shape[-1] < FEW:
         return itemsize
-    return 2 * VECTOR if len(shape) == 1 and shape[-1] >= MANY else VECTOR
+    return LONGEST if len(shape) == 1 and shape[-1] >= MANY else VECTOR
 
 
 @dataclass(frozen=True)
@@ -73,14 +71,6 @@ class Lanes:
         """Those of functions #0: without them LLVM halves vectors on processors that slow down for the longest."""
         return 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 
-    def masked_functions(self) -> list[str]:
-        """The functions of LLVM that load and store some cells of a vector."""
-        return [
-            f"declare {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr, i32, {self.mask}, {self.vector})",
-            f"declare {self.words} @llvm.masked.load.{self.words_suffix}.p0(ptr, i32, {self.mask}, {self.words})",
-            f"declare void @llvm.masked.store.{self.suffix}.p0({self.vector}, ptr, i32, {self.mask})",
-        ]
-
     def operand(self, number: int) -> list[str]:
         """The address of an operand, and its bytes from line to line."""
         return [
@@ -88,15 +78,4 @@ class Lanes:
             f"  %b{number} = load ptr, ptr %p{number}",
             f"  %d{number} = getelementptr i64, ptr %s, i64 {number}",
             f"  %s{number} = load i64, ptr %d{number}",
-        ]
-
-    def first(self, name: str, cells: str) -> list[str]:
-        """The mask of so many first cells of a vector, fewer than it has."""
-        numbers = ", ".join(f"i32 {cell}" for cell in range(self.count))
-        return [
-            f"{name}.count = trunc i64 {cells} to i32",
-            f"{name}.one = insertelement <{self.count} x i32> poison, i32 {name}.count, i64 0",
-            f"{name}.all = shufflevector <{self.count} x i32> {name}.one, <{self.count} x i32> poison, "
-            f"<{self.count} x i32> zeroinitializer",
-            f"{name} = icmp ult <{self.count} x i32> <{numbers}>, {name}.all",
         ]

@@ -26,7 +26,7 @@ def _module(lanes: Lanes, rows: int) -> str:
     numbers, number = range(2 * rows), lanes.number
     lines = [
         "define internal void @cells(ptr %to, ptr %from, i64 %bytes) #0 {",
-        *_loop("0", "%bytes", lanes.size, number, f"align {lanes.size}"),
+        *_loop(lanes, "0", "%bytes", lanes.size, number, f"align {lanes.size}"),
         "}",
         "",
         "define internal void @line(ptr %to, ptr %from, i64 %bytes) #0 {",
@@ -43,7 +43,7 @@ def _module(lanes: Lanes, rows: int) -> str:
         "  %to.tail = getelementptr i8, ptr %to, i64 %tail",
         "  %from.tail = getelementptr i8, ptr %from, i64 %tail",
         "  call void @cells(ptr %to.tail, ptr %from.tail, i64 %end)",
-        *_loop("%head", "%tail", VECTOR, lanes.vector, f"align {VECTOR}, !nontemporal !0"),
+        *_loop(lanes, "%head", "%tail", VECTOR, lanes.vector, f"align {VECTOR}, !nontemporal !0"),
         "}",
         "",
         "define void @rows(ptr %p, ptr %s, i64 %ny, i64 %nx) #0 {",
@@ -70,7 +70,7 @@ def _module(lanes: Lanes, rows: int) -> str:
     return "\n".join(lines)
 
 
-def _loop(first: str, end: str, step: int, kind: str, store: str) -> list[str]:
+def _loop(lanes: Lanes, first: str, end: str, step: int, kind: str, store: str) -> list[str]:
     """Copy the values of a type from one byte of a line to another, and return."""
     return [
         "  br label %begin",
@@ -81,7 +81,7 @@ def _loop(first: str, end: str, step: int, kind: str, store: str) -> list[str]:
         f"  %x = phi i64 [ {first}, %begin ], [ %x.next, %loop ]",
         "  %f = getelementptr i8, ptr %from, i64 %x",
         "  %t = getelementptr i8, ptr %to, i64 %x",
-        f"  %v = load {kind}, ptr %f, align 4",
+        f"  %v = load {kind}, ptr %f, align {lanes.size}",
         f"  store {kind} %v, ptr %t, {store}",
         f"  %x.next = add i64 %x, {step}",
         f"  %more = icmp ult i64 %x.next, {end}",

@@ -337,13 +337,19 @@ def _function(
 
 def _start(lanes: Lanes, numbers: range, shifted: Mapping[str, Reach], past: Sequence[int]) -> list[str]:
     """The addresses of all operands, and the lanes of the last vector of a line, which may have fewer cells."""
+    cells = ", ".join(f"i32 {cell}" for cell in range(lanes.count))
     return [
         "start:",
         *(line for i in numbers for line in lanes.operand(i)),
         f"  %bytes = mul i64 %nx, {lanes.size}",
         f"  %whole = and i64 %bytes, -{lanes.bytes}",
         f"  %cells = and i64 %nx, {lanes.count - 1}",
-        *(f"  {line}" for line in (*lanes.first("%mask", "%cells"), *ends(lanes, shifted), *on_lines(past))),
+        "  %few = trunc i64 %cells to i32",
+        f"  %few.1 = insertelement <{lanes.count} x i32> poison, i32 %few, i64 0",
+        f"  %few.all = shufflevector <{lanes.count} x i32> %few.1, <{lanes.count} x i32> poison, "
+        f"<{lanes.count} x i32> zeroinitializer",
+        f"  %mask = icmp ult <{lanes.count} x i32> <{cells}>, %few.all",
+        *(f"  {line}" for line in (*ends(lanes, shifted), *on_lines(past))),
         "  %none = icmp sle i64 %ny, 0",
         "  br i1 %none, label %end, label %line",
     ]
@@ -419,11 +425,13 @@ def _in_planes(writer: _Writer, operand: Operand) -> bool:
 
 def _declarations(lanes: Lanes, permuted: bool) -> list[str]:
     """The functions of LLVM that a module may call."""
-    vector = lanes.vector
+    vector, mask, words = lanes.vector, lanes.mask, lanes.words
     return [
         f"declare {vector} @llvm.sqrt.{lanes.suffix}({vector})",
         f"declare {vector} @llvm.fabs.{lanes.suffix}({vector})",
-        *lanes.masked_functions(),
+        f"declare {vector} @llvm.masked.load.{lanes.suffix}.p0(ptr, i32, {mask}, {vector})",
+        f"declare {words} @llvm.masked.load.{lanes.words_suffix}.p0(ptr, i32, {mask}, {words})",
+        f"declare void @llvm.masked.store.{lanes.suffix}.p0({vector}, ptr, i32, {mask})",
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         *(entry_functions(lanes) if permuted else ()),
     ]

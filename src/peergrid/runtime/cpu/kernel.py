@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.entries import filled
 from peergrid.codegen.cpu.jit import compile_driver
-from peergrid.codegen.cpu.lanes import VECTOR
+from peergrid.codegen.cpu.lanes import LONGEST
 from peergrid.codegen.cpu.native import compile_rows
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
@@ -229,7 +229,7 @@ def _with_room(problem: Problem, name: str, last: int) -> tuple[Array, int]:
     the end of a line reach beyond it, as there are behind.
     """
     samples, slope = problem.signals[name].samples, problem.signals[name].slopes[-1]
-    room = VECTOR // problem.itemsize * (1 + abs(slope))
+    room = LONGEST // problem.itemsize * (1 + abs(slope))
     found = np.zeros(2 * room + last * samples.shape[1], samples.dtype)
     found[room : room + samples.size] = samples.reshape(-1)
     return found, room
