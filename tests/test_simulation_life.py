@@ -53,7 +53,7 @@ def test_closing_waits_for_a_run_in_another_thread() -> None:
 
 def test_the_folder_of_compiled_code_may_be_a_text(tmp_path: Path) -> None:
     Simulation(PROBLEM, 4, devices="cpu:1", cache=str(tmp_path)).close()
-    assert list(tmp_path.glob("peergrid_vectors_*.o"))
+    assert list(tmp_path.glob("peergrid_rows_*.o"))
 
 
 def test_a_simulation_forgotten_open_leaves_no_threads_and_no_memory() -> None:

@@ -70,7 +70,7 @@ def test_the_estimate_covers_what_a_run_takes(tmp_path: Path) -> None:
 MEASURED = """
 import re, sys
 from pathlib import Path
-import peergrid.cli, peergrid.codegen.cpu.jit, peergrid.models.fdtd.gallery, peergrid.runtime.cpu.executor
+import peergrid.cli, peergrid.runtime.cpu.kernel, peergrid.models.fdtd.gallery, peergrid.runtime.cpu.executor
 from peergrid.models.modelfile import read
 
 def most(name):

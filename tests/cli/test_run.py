@@ -104,16 +104,6 @@ def test_nanoseconds_in_place_of_seconds_are_noticed(call: Call, model: Path) ->
     assert "got 20 s; shorten it, or give seconds: 20e-9?" in call("run", model).err
 
 
-def test_without_a_compiler_there_is_one_sentence(model: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "peergrid", "run", str(model), "--devices", "cpu:1"]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith(
-        "NUMBA_DISABLE_JIT turns off the compiler that kernels on processors need: unset it."
-    )
-
-
 def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
     """A limit on file size stands for the full disk: the same failing write, without mounting anything."""
     done = subprocess.run(

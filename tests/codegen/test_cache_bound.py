@@ -13,15 +13,14 @@ from peergrid.codegen.cache import clear, entries, keep_within, usage
 
 
 def module(folder: Path, name: str, used: float, size: int = 100) -> None:
-    """A source whose time is fixed, and machine code that was last used at a time."""
-    (folder / "__pycache__").mkdir(exist_ok=True)
-    for file, time in ((f"{name}.py", 0.0), (f"__pycache__/{name}.rows-1.py311.nbc", used)):
-        (folder / file).write_bytes(bytes(size // 2))
-        os.utime(folder / file, (time, time))
+    """Machine code that was last used at a time."""
+    file = folder / f"{name}.o"
+    file.write_bytes(bytes(size))
+    os.utime(file, (used, used))
 
 
 def names(folder: Path) -> set[str]:
-    return {one.files[0].name.partition(".")[0] for one in entries(folder)}
+    return {one.file.stem for one in entries(folder)}
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
@@ -35,11 +34,13 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
 
 def test_clearing_leaves_what_is_not_ours(tmp_path: Path) -> None:
     module(tmp_path, "peergrid_rows_a", used=1)
+    (tmp_path / "__pycache__").mkdir()
+    module(tmp_path / "__pycache__", "peergrid_rows_of_an_older_version", used=1, size=10)
     (tmp_path / "cubin" / "trials").mkdir(parents=True)
     (tmp_path / "cubin" / "trials" / "one.json").write_text("{}")
     (tmp_path / "letter.txt").write_text("mine")
     found = usage(tmp_path)
-    assert (found.processor_modules, found.processor_bytes, found.gpu_files) == (1, 100, 1)
+    assert (found.processor_modules, found.processor_bytes, found.gpu_files) == (2, 110, 1)
     clear(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
 

@@ -19,7 +19,7 @@ from peergrid.codegen.cpu.rows import RowCode
 from peergrid.codegen.cpu.vectors import copy_code
 from peergrid.grid import Array, Boundary, Box, Dtype, Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
+from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner, compile_kernel
 from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import DeviceMemory, allocate, fill, owned_receivers
 from peergrid.runtime.reference import ReferenceKernel
@@ -219,3 +219,13 @@ def test_one_kernel_serves_many_memories_and_slots(compiled: Path) -> None:
         assert all(same(right.block(n, 0).array, found.block(n, 0).array) for n in problem.state)
         assert same(right_traces, found_traces)
         assert np.isfinite(found_traces).all()
+
+
+def test_scratch_memory_has_room_for_what_was_asked_for(compiled: Path) -> None:
+    """Wherever it begins: a thread's memory serves passes of many sizes."""
+    kernel = compile_kernel(PLANE["plain"]((6, 7), ("fixed", "fixed"), "float32"), compiled)
+    for size in range(1000, 3000, 8):
+        start = kernel._scratch(size)
+        memory, _ = kernel._threads.kept
+        assert start % 64 == 0
+        assert start + size <= memory.ctypes.data + memory.nbytes

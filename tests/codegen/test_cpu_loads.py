@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_cpu_kernel import DTYPES
 
-from peergrid.codegen.cpu.native import compile_rows
+from peergrid.codegen.cpu.native import compile_function
 from peergrid.codegen.cpu.rows import RowCode, Write
 from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.grid import Array, Dtype, Grid
@@ -66,7 +66,7 @@ def test_shifted_neighbours_are_those_of_the_line_and_nothing_beyond_it_is_read(
     first = {"u": u.ctypes.data + LEFT * u.itemsize, "v": v.ctypes.data}
     named = [operand.field for operand in code.operands if isinstance(operand, Read | Write)]
     pointers = np.array([first[name] for name in named], np.int64)
-    compiled = compile_rows(code.text, None)
+    compiled = compile_function(code.text, "rows", None)
     ROWS(compiled.address)(pointers.ctypes.data, np.zeros_like(pointers).ctypes.data, 1, width)
     expected = np.zeros(width, dtype)
     for k in range(-LEFT, RIGHT + 1):

@@ -12,6 +12,7 @@ Dim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace host {
 constexpr int STACK = 1 << 16;
+constexpr size_t KEPT = 1 << 10;  // stacks of a thread of the host
 }
 
 #if defined(__x86_64__)
@@ -69,9 +70,22 @@ struct Copy { void* to; const void* from; int bytes; };
 // A box on its way, as `tensor_map` in `host_maps.py` describes it, and a phase of a barrier that awaits some.
 struct BoxCopy { unsigned char* to; const unsigned long long* map; long at[3]; unsigned long long* barrier; };
 struct Awaiting { unsigned long long* barrier; long bytes; };
+// A stack, from those of threads that have ended where there are any.
+struct Stack {
+  std::unique_ptr<char[]> memory;
+  Stack() {
+    if (ended().empty()) { memory.reset(new char[STACK]); return; }
+    memory = std::move(ended().back());
+    ended().pop_back();
+  }
+  Stack(Stack&&) = default;
+  Stack& operator=(Stack&&) = delete;
+  ~Stack() { if (memory && ended().size() < KEPT) ended().push_back(std::move(memory)); }
+  static std::vector<std::unique_ptr<char[]>>& ended() { thread_local std::vector<std::unique_ptr<char[]>> all; return all; }
+};
 struct Fibre {
   Context context;
-  std::unique_ptr<char[]> stack{new char[STACK]};
+  Stack stack;
   std::vector<std::vector<Copy>> groups = {{}};
   bool done = false;
   int late = 0;  // rounds of the scheduler that it stands still
@@ -206,7 +220,7 @@ static Block make(Kernel* kernel, const void* const* structs, Dim place, Dim gri
 
 static void prepare(std::vector<Block>& blocks) {
   for (auto& b : blocks)
-    for (auto& f : b.fibres) start(f.context, f.stack.get(), run);
+    for (auto& f : b.fibres) start(f.context, f.stack.memory.get(), run);
 }
 static bool down;
 // A warp, ahead of the others as long as its threads meet nobody else, so that a missing barrier shows.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +27,9 @@ def default_cache() -> Path:
 
 @dataclass(frozen=True)
 class Entry:
-    """The files of one generated module, and when it was last used, in seconds since 1970."""
+    """A file of compiled code, its bytes, and when it was last used, in seconds since 1970."""
 
-    files: tuple[Path, ...]
+    file: Path
     size: int
     used: float
 
@@ -49,16 +48,13 @@ class Usage:
 def usage(folder: Path) -> Usage:
     """The usage of a folder, which need not exist."""
     modules = entries(folder)
-    gpu = [size for size in (_size(file) for file in (folder / GPU_CODE).rglob("*") if file.is_file()) if size]
-    return Usage(folder, len(modules), sum(one.size for one in modules), len(gpu), sum(gpu))
+    gpu = [_entry(file).size for file in (folder / GPU_CODE).rglob("*") if file.is_file()]
+    return Usage(folder, len(modules), sum(one.size for one in modules), sum(size > 0 for size in gpu), sum(gpu))
 
 
 def entries(folder: Path) -> list[Entry]:
     """The modules for processors, the least recently used first."""
-    files: dict[str, list[Path]] = {}
-    for file in _module_files(folder):
-        files.setdefault(file.name.partition(".")[0], []).append(file)
-    return sorted(map(_entry, files.values()), key=lambda one: one.used)
+    return sorted(map(_entry, _module_files(folder)), key=lambda one: one.used)
 
 
 def keep_within(folder: Path, most: int = MOST_BYTES) -> None:
@@ -70,40 +66,34 @@ def keep_within(folder: Path, most: int = MOST_BYTES) -> None:
     for one in modules:
         if total <= LEFT * most:
             break
-        _remove(one.files)
+        _remove(one.file)
         total -= one.size
 
 
 def clear(folder: Path) -> None:
     """Remove the compiled code of a folder, and no other files."""
-    _remove(tuple(_module_files(folder)))
+    for file in _module_files(folder):
+        _remove(file)
     shutil.rmtree(folder / GPU_CODE, ignore_errors=True)
     for emptied in (folder / "__pycache__", folder):
         with suppress(OSError):  # the folder has other files
             emptied.rmdir()
 
 
-def _module_files(folder: Path) -> Iterator[Path]:
-    for place in (folder, folder / "__pycache__"):
-        yield from (file for file in place.glob("peergrid_*") if file.is_file())
+def _module_files(folder: Path) -> list[Path]:
+    """Also those that older versions left in a folder within."""
+    places = (folder, folder / "__pycache__")
+    return [file for place in places for file in place.glob("peergrid_*") if file.is_file()]
 
 
-def _entry(files: list[Path]) -> Entry:
-    times = [0.0]
-    for file in files:
-        with suppress(OSError):
-            times.append(file.stat().st_mtime)
-    return Entry(tuple(files), sum(map(_size, files)), max(times))
-
-
-def _size(file: Path) -> int:
+def _entry(file: Path) -> Entry:
     try:
-        return file.stat().st_size
+        found = file.stat()
     except OSError:  # another process removed it
-        return 0
+        return Entry(file, 0, 0.0)
+    return Entry(file, found.st_size, found.st_mtime)
 
 
-def _remove(files: tuple[Path, ...]) -> None:
-    for file in files:
-        with suppress(OSError):
-            file.unlink()
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()

@@ -5,8 +5,6 @@ vectors an update → the text of a function over rows of cells
 plan    a problem and a number of steps → order, lags, and where every time level lives
 work    a plan and a tile → pieces: which row function on which cells, reading and writing where
 tables  pieces → integers for the driver
-driver  the loop over rows that carries the tables out; the same compiled code for every problem
-norm    the sums of squared changes that the norm of every step begins with
-native  texts of row functions → machine code, kept on disk
-jit     the driver, norms and reductions → machine code by Numba, kept on disk
+library functions that are the same for all problems: the driver, a loop that carries the tables out, norms, reductions
+native  texts of functions → machine code, kept on disk
 """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,8 +15,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from peergrid.codegen.cache import keep_within
-from peergrid.codegen.cpu.machine_code import make_private, replace_file
 
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGEST = 32  # bytes of a checksum, before the code
 KEPT = 256  # texts whose code stays in the process
 
@@ -48,29 +50,35 @@ def _machine() -> Any:
 
 
 @lru_cache(maxsize=KEPT)
-def compile_rows(text: str, cache: Path | None) -> Native:
-    """The function `rows` of a module; cache: folder for machine code, where one can be had."""
+def compile_function(text: str, name: str, cache: Path | None, *, optimise: bool = False) -> Native:
+    """A function of a module; cache: folder for machine code, where one can be had; optimise: by all passes of LLVM,
+    which row functions do without.
+    """
     machine = _machine()
-    key = hashlib.sha256(repr((text, _processor(), llvm.llvm_version_info)).encode()).hexdigest()
-    path = None if cache is None else cache / f"peergrid_vectors_{key[:24]}.o"
+    key = hashlib.sha256(repr((text, optimise, _processor(), llvm.llvm_version_info)).encode()).hexdigest()
+    path = None if cache is None else cache / f"peergrid_{name}_{key[:24]}.o"
     code = None if path is None else _kept(path)
     if code is None:
         module = llvm.parse_assembly(text)
         module.triple, module.data_layout = _processor()[0], str(machine.target_data)
         module.verify()
+        if optimise:
+            options = llvm.create_pipeline_tuning_options(speed_level=3)
+            passes = llvm.create_pass_builder(machine, options)
+            passes.getModulePassManager().run(module, passes)
         code = machine.emit_object(module)
         if path is not None:
             _keep(path, code)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Native(engine.get_function_address("rows"), engine)
+    return Native(engine.get_function_address(name), engine)
 
 
 def _kept(path: Path) -> bytes | None:
     """The code of a file in a folder of this user's alone, if it is there and whole."""
     try:
-        make_private(path.parent)
+        _make_private(path.parent)
         content = path.read_bytes()
         os.utime(path)  # used now
     except OSError:
@@ -82,6 +90,29 @@ def _kept(path: Path) -> bytes | None:
 def _keep(path: Path, code: bytes) -> None:
     """Write a file for the next start; a folder that cannot be written does no harm."""
     with suppress(OSError):
-        make_private(path.parent)
-        replace_file(path, hashlib.sha256(code).digest() + code)
+        _make_private(path.parent)
+        _replace_file(path, hashlib.sha256(code).digest() + code)
         keep_within(path.parent)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder for machine code, if it is not there.
+
+    Raises OSError where others may write to it: what lies in it is executed.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
+        raise PermissionError(f"{folder} is not this user's alone")
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(draft, path)
+    except OSError:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -63,6 +63,11 @@ class DriverTables:
     buffers: Mapping[Storage, Buffer]
     scratch: int
 
+    @property
+    def driver_bytes(self) -> int:
+        """Bytes that the driver needs for itself while it runs: five words of each operand and one of each node."""
+        return 8 * (5 * len(self.operands) + len(self.nodes))
+
 
 @dataclass
 class _Packer:

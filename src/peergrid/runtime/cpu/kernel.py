@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cpu.entries import filled
-from peergrid.codegen.cpu.jit import compile_driver
 from peergrid.codegen.cpu.lanes import LONGEST
-from peergrid.codegen.cpu.native import compile_rows
+from peergrid.codegen.cpu.library import driver
+from peergrid.codegen.cpu.native import compile_function
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
-from peergrid.codegen.cpu.tables import AXES, Buffer, DriverTables, program
+from peergrid.codegen.cpu.tables import AXES, LINE, Buffer, DriverTables, program
 from peergrid.codegen.cpu.tiles import tiled_plan
 from peergrid.grid import Array, Box, Signal
 from peergrid.runtime.collection import collection_paused
@@ -32,6 +32,7 @@ TilePlanner = Callable[[Box, int], tuple[StreamPlan, tuple[Box, ...]]]
 Programs = dict[tuple[Box, int, bytes], DriverTables]
 """Tables by box, steps and recorded receivers."""
 Row = tuple[int, int, int, int, int, int, int]  # base, bytes between rows, lines, cells; rows kept; in scratch; moves
+BESIDE = 8 * LINE  # bytes of scratch memory more than asked for: it begins with a cache line
 KEPT = 4096  # bound calls; a run has a few for each box of each device
 
 
@@ -63,15 +64,18 @@ def _programs_of(problem: Problem, cache_bytes: int | None, rotate: bool, left: 
 
 @dataclass(frozen=True)
 class _Bound:
-    """A program with the addresses of one memory, ready to be called."""
+    """A program with the addresses of one memory, ready to be called.
+
+    windows: bytes of scratch memory before those of the driver itself; keep: what the addresses belong to.
+    """
 
     memory: DeviceMemory
     traces: Array
     recorded: tuple[int, ...]
     last: int
-    tables: tuple[Table, ...]
+    arguments: tuple[int, ...]
+    windows: int
     scratch: int
-    at_once: int
     keep: tuple[object, ...]
 
     def of(self, memory: DeviceMemory, traces: Array, recorded: tuple[int, ...]) -> bool:
@@ -113,8 +117,8 @@ class CpuKernel:
         if bound is None or not bound.of(memory, traces, recorded) or step + steps > bound.last:
             bound = self._bind(key, memory, part)
         assert self._driver is not None
-        moved = step * self.problem.itemsize
-        self._driver(*bound.tables, self._scratch(bound.scratch), moved, bound.at_once)
+        scratch = self._scratch(bound.scratch)
+        self._driver(*bound.arguments, step * self.problem.itemsize, scratch, scratch + bound.windows)
 
     def prepare(self, box: Box, steps: int, recorded: tuple[int, ...] = ()) -> None:
         """Plan and compile the code for passes over `box` with `steps` steps, so that the first one is not slow."""
@@ -129,8 +133,15 @@ class CpuKernel:
             raise IndexError(f"The traces have room for {last} steps, got steps {step} to {step + steps}.")
         places = _Places(self.problem, chosen, memory, source, target, traces, last)
         storages = np.array([places.row(s) for s in chosen.storages], dtype=np.int64).reshape(-1, 7)
-        tables = (functions, chosen.tiles, chosen.nodes, chosen.bands, chosen.works, chosen.operands, storages)
-        bound = _Bound(memory, traces, recorded, last, tables, chosen.scratch, chosen.at_once, (places, chosen))
+        arguments = (
+            *(functions.ctypes.data, chosen.tiles.ctypes.data, len(chosen.tiles)),
+            *(chosen.nodes.ctypes.data, len(chosen.nodes), chosen.bands.ctypes.data, chosen.works.ctypes.data),
+            *(chosen.operands.ctypes.data, len(chosen.operands), storages.ctypes.data, chosen.at_once),
+        )
+        windows = -(-chosen.scratch // LINE) * LINE
+        scratch = windows + chosen.driver_bytes
+        keep = (functions, places, storages, chosen)
+        bound = _Bound(memory, traces, recorded, last, arguments, windows, scratch, keep)
         with self._lock:
             if len(self._bound) >= KEPT:
                 self._bound.clear()
@@ -152,18 +163,18 @@ class CpuKernel:
         """The addresses of a program's functions, compiled if new."""
         with self._lock:
             if self._driver is None:
-                self._driver = compile_driver(self._cache)
+                self._driver = driver(self._cache)
             for text in chosen.functions:
                 if text not in self._functions:
-                    self._functions[text] = compile_rows(text, self._cache)
+                    self._functions[text] = compile_function(text, "rows", self._cache)
             return np.array([self._functions[text].address for text in chosen.functions], dtype=np.int64)
 
     def _scratch(self, size: int) -> int:
         """The address of this thread's scratch memory of at least `size` bytes."""
         kept: tuple[Array, int] | None = getattr(self._threads, "kept", None)
-        if kept is None or kept[0].nbytes < size:
-            fresh = np.zeros(size // 8 + 64, dtype=np.float64)
-            kept = self._threads.kept = (fresh, -(-fresh.ctypes.data // 64) * 64)
+        if kept is None or kept[0].nbytes < size + BESIDE:
+            fresh = np.zeros((size + BESIDE) // 8 + 1, dtype=np.float64)
+            kept = self._threads.kept = (fresh, -(-fresh.ctypes.data // LINE) * LINE)
         return kept[1]
 
 

@@ -5,28 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from peergrid.codegen.cpu.jit import compile_norm
-from peergrid.codegen.norm import NORM_ROWS
+from peergrid.codegen.cpu import library
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Array
 from peergrid.runtime.norms import Sums
 
 
 def compiled_sums(dtype: str, cache: Path | None) -> Sums:
     """The sums of fields of a type; cache: as in `compile_kernel`."""
-    add_up = compile_norm(dtype, cache)
+    add_up = library.norm(dtype, cache)
 
     def sums(before: Array, after: Array) -> NDArray[np.float64]:
-        bands = np.empty(-(-len(before) // NORM_ROWS))
-        add_up(_whole_rows(before), _whole_rows(after), before.shape[1], bands)
+        rows, across = before.shape
+        bands = np.empty(-(-rows // NORM_ROWS))
+        halves = np.empty(2 * -(-across // NORM_COLUMNS), dtype)
+        fields = (before.ctypes.data, _pitch(before), after.ctypes.data, _pitch(after))
+        add_up(*fields, rows, across, bands.ctypes.data, len(bands), halves.ctypes.data)
         return bands
 
     return sums
 
 
-def _whole_rows(values: Array) -> Array:
-    """Values with what lies between their rows in memory, which compiled code reads faster than strided rows."""
-    pitch = values.strides[0] if len(values) > 1 else values.shape[1] * values.itemsize
-    return as_strided(values, (len(values), pitch // values.itemsize), (pitch, values.itemsize))
+def _pitch(values: Array) -> int:
+    """Cells from row to row in memory."""
+    return values.strides[0] // values.itemsize

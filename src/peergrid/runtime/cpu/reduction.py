@@ -1,4 +1,4 @@
-"""Reductions by compiled code: the values of expressions by CPU kernels, their leaves by `codegen.cpu.reduce`."""
+"""Reductions by compiled code: the values of expressions by CPU kernels, their leaves by reduce.ll."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from peergrid.codegen.cpu.jit import compile_reduce
-from peergrid.codegen.cpu.reduce import LARGEST, SMALLEST, SQUARES, SUM
+from peergrid.codegen.cpu import library
 from peergrid.codegen.reductions import Doubles, neutral
 from peergrid.grid import Array
 from peergrid.runtime.cpu.kernel import compile_kernel
@@ -17,7 +16,7 @@ from peergrid.runtime.reference_reduction import values_by
 from peergrid.schedule import Layout
 from peergrid.stencil.reduction import ReductionKind
 
-CODES: dict[ReductionKind, int] = {"sum": SUM, "mean": SUM, "l2": SQUARES, "max": LARGEST, "min": SMALLEST}
+CODES: dict[ReductionKind, int] = {"sum": 0, "mean": 0, "l2": 1, "max": 2, "min": 3}  # of reduce.ll
 
 
 def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None) -> Reductions:
@@ -28,11 +27,12 @@ def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None) ->
 
 def compiled_leaves(layout: Layout, cache: Path | None) -> Leaves:
     """The results of leaves of the grid's type."""
-    add_up = compile_reduce(layout.problem.grid.dtype, cache)
+    add_up = library.reduce(layout.problem.grid.dtype, cache)
 
     def leaves(kind: ReductionKind, values: Array, first: int) -> Doubles:
         found = np.empty(len(values))
-        add_up(CODES[kind], neutral(kind), values, first, found)
+        rows = (values.ctypes.data, *values.strides, *values.shape)
+        add_up(CODES[kind], neutral(kind), *rows, first, found.ctypes.data)
         return found
 
     return leaves
