@@ -4,6 +4,7 @@ tests may be skipped.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,7 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("ci")
+gc.set_threshold(50_000, 20, 20)  # the usual ones look through all that tests have imported again and again
 
 
 @pytest.fixture

@@ -86,7 +86,8 @@ struct Stack {
 struct Fibre {
   Context context;
   Stack stack;
-  std::vector<std::vector<Copy>> groups = {{}};
+  std::vector<Copy> copies;  // that have not come
+  std::vector<size_t> groups;  // how many there were at the end of each group that is awaited
   bool done = false;
   int late = 0;  // rounds of the scheduler that it stands still
 };
@@ -153,15 +154,19 @@ void fetch(void* to, const void* from, int bytes) {
   const auto at = static_cast<unsigned char*>(to) - block->memory.data();
   if (at < 0 || at + bytes > static_cast<long>(block->memory.size())) fault = "shared memory";
   memset(to, 0xff, bytes);
-  block->fibres[current].groups.back().push_back({to, from, bytes});
+  block->fibres[current].copies.push_back({to, from, bytes});
 }
-void fetched() { block->fibres[current].groups.push_back({}); }
+void fetched() { block->fibres[current].groups.push_back(block->fibres[current].copies.size()); }
 void await(int left) {
+  auto& copies = block->fibres[current].copies;
   auto& groups = block->fibres[current].groups;
-  while (static_cast<int>(groups.size()) > left + 1) {
-    for (auto& c : groups.front()) memcpy(c.to, c.from, c.bytes);
-    groups.erase(groups.begin());
-  }
+  if (static_cast<int>(groups.size()) <= left) return;
+  const auto first = groups.end() - left;
+  const size_t come = first[-1];
+  for (size_t n = 0; n < come; ++n) memcpy(copies[n].to, copies[n].from, copies[n].bytes);
+  copies.erase(copies.begin(), copies.begin() + come);
+  groups.erase(groups.begin(), first);
+  for (auto& end : groups) end -= come;
 }
 
 void copy_box(void* to, const unsigned long long* map, int x, int y, int z, unsigned long long* barrier) {

@@ -178,13 +178,16 @@ class ReferenceKernel:
 
         An offset along an axis on which the field does not vary has no effect, and may lead out of the patch.
         """
-        index = []
-        for axis in range(cells.ndim):
+        values = patch.array
+        for axis, (lo, hi, start) in enumerate(zip(cells.lo, cells.hi, patch.box.lo, strict=True)):
             offset = read.offset[axis] if axis in self.problem.fields[read.field].axes else 0
-            line = np.arange(cells.lo[axis] + offset, cells.hi[axis] + offset)
-            if self.problem.grid.boundary[axis] == "reflecting":
-                extent = self.problem.grid.shape[axis]
+            extent = self.problem.grid.shape[axis]
+            first, last = lo + offset, hi + offset
+            if self.problem.grid.boundary[axis] == "reflecting" and (first < 0 or last > extent):
+                line = np.arange(first, last)
                 line = np.where(line < 0, -1 - line, line)
                 line = np.where(line >= extent, 2 * extent - 1 - line, line)
-            index.append(line - patch.box.lo[axis])
-        return patch.array[np.ix_(*index)]
+                values = values.take(line - start, axis)
+            else:
+                values = values[(slice(None),) * axis + (slice(first - start, last - start),)]
+        return values.copy()  # a stage writes its results when all are known
