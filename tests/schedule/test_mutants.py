@@ -10,7 +10,7 @@ from verify_examples import smooth
 
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
-from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, check, judge
+from peergrid.runtime.trace.judge import REDUNDANT, Checkers, Outcome, check, judge, judge_all
 from peergrid.schedule import Layout, Options, Schedule, layout, one_iteration
 from peergrid.schedule.mutate import Change, mutants
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
@@ -64,10 +64,9 @@ def test_every_mutant_is_rejected_by_both_checkers_or_as_good_as_the_original(
 ) -> None:
     outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
     for (plan, original), per_kind in ((line(strategy, depth, block), 6), (plane(strategy, depth, block), 2)):
-        for mutant in mutants(original, per_kind):
-            verdict = judge(plan, original, mutant)
-            assert verdict.outcome != "disagreement", (mutant.what, verdict.static, verdict.traced)
-            outcomes[mutant.kind][verdict.outcome] += 1
+        for verdict in judge_all(plan, original, mutants(original, per_kind)):
+            assert verdict.outcome != "disagreement", (verdict.mutant.what, verdict.static, verdict.traced)
+            outcomes[verdict.mutant.kind][verdict.outcome] += 1
     for kind in ("drop Compute", "slots Compute", "level Compute", "level Copy", "slots Copy"):
         assert outcomes[kind].keys() == {"killed"}, (kind, outcomes[kind])
     assert outcomes["drop Copy"].keys() <= {"killed", "unused"}  # a corner that the stars do not reach
@@ -81,15 +80,15 @@ def test_every_mutant_is_rejected_by_both_checkers_or_as_good_as_the_original(
 def test_no_strategy_orders_more_than_it_needs(strategy: StrategyName, depth: int, block: int | None) -> None:
     """`serial` does so on purpose, and `peer` repeats a flag that the next cycle's would answer for, but later."""
     plan, original = line(strategy, depth, block)
-    for mutant in mutants(original):
-        change, op = mutant.kind.split()
-        if change in ("drop", "absent") and op in ORDERING:
-            assert judge(plan, original, mutant).outcome == "killed", mutant.what
+    kinds = {f"{change} {op}" for change in ("drop", "absent") for op in ORDERING}
+    for verdict in judge_all(plan, original, (mutant for mutant in mutants(original) if mutant.kind in kinds)):
+        assert verdict.outcome == "killed", verdict.mutant.what
 
 
 def test_a_missing_flag_that_the_next_one_answers_for_is_implied() -> None:
     plan, original = line("peer", 1, None)
-    found = Counter(judge(plan, original, m).outcome for m in mutants(original) if m.kind == "drop SignalOp")
+    dropped = (m for m in mutants(original) if m.kind == "drop SignalOp")
+    found = Counter(verdict.outcome for verdict in judge_all(plan, original, dropped))
     assert found.keys() == {"killed", "implied"}
 
 
@@ -98,13 +97,15 @@ def test_order_between_stages_that_only_keeps_links_free_is_spare() -> None:
     options = Options(strategy="persistent", order="left-right", separate=True)
     plan = layout(Problem.of(smooth(grid.field("u"))), Partition(grid, (3,)), options)
     original = one_iteration(plan, options)
-    found = Counter(judge(plan, original, m).outcome for m in mutants(original) if m.kind == "drop DeviceBarrier")
+    dropped = (m for m in mutants(original) if m.kind == "drop DeviceBarrier")
+    found = Counter(verdict.outcome for verdict in judge_all(plan, original, dropped))
     assert found == {"spare": 2, "killed": 2}
 
 
 def test_corners_that_a_star_does_not_read_are_unused() -> None:
     plan, original = plane("persistent", 1, None)
-    found = {judge(plan, original, m).outcome for m in mutants(original) if m.kind == "shrink Copy"}
+    shrunk = (m for m in mutants(original) if m.kind == "shrink Copy")
+    found = {verdict.outcome for verdict in judge_all(plan, original, shrunk)}
     assert found == {"killed", "unused"}
 
 

@@ -13,7 +13,7 @@ from peergrid.grid import Boundary
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cpu.executor import ThreadedExecutor
 from peergrid.runtime.reference import ReferenceKernel
-from peergrid.runtime.trace.judge import REDUNDANT, Checkers, judge
+from peergrid.runtime.trace.judge import REDUNDANT, Checkers, judge_all
 from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
 from peergrid.schedule.mutate import mutants
 from peergrid.schedule.ops import (
@@ -119,11 +119,9 @@ def test_what_a_pass_leaves_is_right(name: str, boundary: Boundary, devices: int
 def test_every_mutant_of_it_is_rejected_by_both_checkers_or_as_good(name: str) -> None:
     for boundary, devices in (("fixed", 3), ("periodic", 2)):
         plan, schedule = made(name, problem_of(boundary), devices, 2)  # type: ignore[arg-type]
-        edits = list(mutants(schedule, 4))
-        both = Checkers(plan, [schedule, *(mutant.schedule for mutant in edits)])
         found: dict[str, set[str]] = {}
-        for mutant in edits:
-            found.setdefault(mutant.kind, set()).add(judge(plan, schedule, mutant, checkers=both).outcome)
+        for verdict in judge_all(plan, schedule, mutants(schedule, 4)):
+            found.setdefault(verdict.mutant.kind, set()).add(verdict.outcome)
         assert set().union(*found.values()) <= {"killed", *REDUNDANT}
         assert all(found.get(f"drop {kind}", {"killed"}) == {"killed"} for kind in ("SignalWait", "Compute", "Copy"))
         assert "drop SignalWait" in found or name == "graph, events"

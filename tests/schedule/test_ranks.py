@@ -17,7 +17,7 @@ from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime.kernel import Pass
 from peergrid.runtime.trace.interleave import interleave
-from peergrid.runtime.trace.judge import Outcome, check, judge
+from peergrid.runtime.trace.judge import Outcome, check, judge_all
 from peergrid.runtime.trace.replay import check_trace
 from peergrid.schedule import Layout, Options, Schedule, build, layout, one_iteration
 from peergrid.schedule.mutate import mutants
@@ -117,10 +117,9 @@ def test_every_mutant_of_messages_is_found_by_both_checkers(
     plan, original = ring(strategy, depth, block)
     assert not prove(plan, (original, original)).faults
     outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
-    for mutant in mutants(original, 6):
-        verdict = judge(plan, original, mutant)
-        assert verdict.outcome != "disagreement", (mutant.what, verdict.static, verdict.traced)
-        outcomes[mutant.kind][verdict.outcome] += 1
+    for verdict in judge_all(plan, original, mutants(original, 6)):
+        assert verdict.outcome != "disagreement", (verdict.mutant.what, verdict.static, verdict.traced)
+        outcomes[verdict.mutant.kind][verdict.outcome] += 1
     for kind in (
         "drop Send",
         "drop Receive",

@@ -9,7 +9,7 @@ from verify_examples import smooth
 
 from peergrid import Box, Grid, Options, Problem, reduction, stencil
 from peergrid.grid.partition import Partition
-from peergrid.runtime.trace.judge import Outcome, check, judge
+from peergrid.runtime.trace.judge import Outcome, check, judge_all
 from peergrid.schedule import Layout, Schedule, build, layout, one_iteration
 from peergrid.schedule.faults import FaultKind
 from peergrid.schedule.mutate import mutants
@@ -101,12 +101,11 @@ def test_mutants_are_rejected_by_both_checkers(strategy: StrategyName, depth: in
     outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
     kinds: dict[str, set[FaultKind]] = defaultdict(set)
     for (plan, original), per_kind in ((line(strategy, depth, block), 3), (plane(strategy, depth, block), 1)):
-        for mutant in mutants(original, per_kind):
-            verdict = judge(plan, original, mutant)
-            assert verdict.outcome != "disagreement", (mutant.what, verdict.static, verdict.traced)
-            outcomes[mutant.kind][verdict.outcome] += 1
+        for verdict in judge_all(plan, original, mutants(original, per_kind)):
+            assert verdict.outcome != "disagreement", (verdict.mutant.what, verdict.static, verdict.traced)
+            outcomes[verdict.mutant.kind][verdict.outcome] += 1
             if verdict.static:
-                kinds[mutant.kind].add(verdict.static.kind)
+                kinds[verdict.mutant.kind].add(verdict.static.kind)
     for kind in ("drop Reduce", "level Reduce", "slots Reduce", "shrink Reduce"):
         assert outcomes[kind].keys() == {"killed"}, (kind, outcomes[kind])
     assert kinds["drop Reduce"] == kinds["shrink Reduce"] == {"reduction"}
@@ -117,6 +116,6 @@ def test_a_reduction_beside_the_pass_that_overwrites_it_is_a_race() -> None:
     plan, schedule = plane("overlap", 1, None)
     found = [m for m in mutants(schedule) if m.kind == "drop Wait" and ":reduced" in m.what]
     assert found
-    verdicts = [judge(plan, schedule, mutant) for mutant in found]
+    verdicts = list(judge_all(plan, schedule, found))
     assert {v.outcome for v in verdicts} <= {"killed", "spare", "implied"}
     assert any(v.static and v.static.kind == "race" for v in verdicts)

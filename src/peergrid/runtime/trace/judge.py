@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import peergrid.runtime.trace.replay as replay
@@ -102,6 +103,14 @@ def judge(
     else:
         outcome = _redundant(original, mutant)
     return Verdict(mutant, outcome, static, traced)
+
+
+def judge_all(layout: Layout, original: Schedule, mutants: Iterable[Mutant]) -> Iterator[Verdict]:
+    """The verdicts on many mutants, which share the data of their operations."""
+    found = tuple(mutants)
+    checkers = Checkers(layout, chain.from_iterable(program(layout, mutant.schedule) for mutant in found))
+    for mutant in found:
+        yield judge(layout, original, mutant, checkers=checkers)
 
 
 def _redundant(original: Schedule, mutant: Mutant) -> Outcome:

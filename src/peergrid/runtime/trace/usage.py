@@ -54,10 +54,9 @@ class Usage:
             foot: (read_sets(layout, op), previous_sets(layout, op), write_sets(layout, op))
             for foot, op in alike.items()
         }
-        wrong = {
-            foot: found for foot, op in alike.items() if (found := tuple(_out_of_bounds(layout, op, *self._sets[foot])))
-        }
-        self._wrong = {key: wrong[foot] for key, foot in self._foot.items() if foot in wrong}
+        beyond = {foot: tuple(_outside(layout, *sets)) for foot, sets in self._sets.items()}
+        wrong = {key: (*beyond[foot], *_misplaced(layout, self._ops[key])) for key, foot in self._foot.items()}
+        self._wrong = {key: found for key, found in wrong.items() if found}
         self.map = CellMap([*self._owned, *(s for all_of in self._sets.values() for some in all_of for s in some)])
         self.readers, self.cell_sets = self._touched()
 
@@ -120,11 +119,15 @@ def _touch(readers: Readers, row: int, reads: Cells, previous: Cells, writes: Ce
     )
 
 
-def _out_of_bounds(layout: Layout, op: Touching, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
-    """A fault of an operation in any program, in words that follow its name."""
+def _outside(layout: Layout, *sets: Sets) -> Iterator[tuple[FaultKind, str]]:
+    """The faults of what touches these cells in any program, in words that follow an operation's name."""
     for some in sets:
         if beyond := outside(layout, some):
             yield "outside", f"touches {beyond}"
+
+
+def _misplaced(layout: Layout, op: Touching) -> Iterator[tuple[FaultKind, str]]:
+    """The same of a copy or message to other cells, of which a rank touches one end alone."""
     if isinstance(op, Transfer) and not op.source_box.empty and not _same_cells(layout, op):
         yield "stale read", "brings other cells than those of its target"
 
