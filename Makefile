@@ -62,7 +62,7 @@ gallery: $(VENV)/dev
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto -m nvrtc $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n auto -m nvrtc $(CASES) $(PYTEST_OPTIONS)
 
 # The oldest NVRTC that is supported refuses some texts that newer ones accept.
 oldest-nvrtc: $(VENV)/dev $(VENV)/$(OLDEST_NVRTC)
