@@ -156,7 +156,8 @@ def test_needs_no_gpu():
 def test_tests_that_are_marked_hold_the_lock(tmp_path: Path, workers: int) -> None:
     """One and the same file for all workers, in the folder that the run was given."""
     here, base = Path(__file__).parent, tmp_path / "base"
-    shutil.copy(here / "conftest.py", tmp_path)
+    for name in ("conftest.py", "long_tests.txt"):
+        shutil.copy(here / name, tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: here, without one\n")
     (tmp_path / "test_marked.py").write_text(MARKED.format(lock=str(base / LOCK)))
     command = [sys.executable, "-m", "pytest", "-q", f"-n{workers}", f"--basetemp={base}", "-p", "no:cacheprovider"]

@@ -31,7 +31,8 @@ def test_a_result_or_one_sentence(target: Target) -> None:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_what_it_begins_with_is_read(target: Target, tmp_path: Path) -> None:
-    for contents in target.seeds():
+    """Of files that are run, every fifth."""
+    for contents in target.seeds()[:: 5 if target.name.startswith("run ") else 1]:
         companions(tmp_path)
         (tmp_path / target.file).write_bytes(contents)
         target.take(tmp_path / target.file)
