@@ -14,11 +14,11 @@ def covering(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     tests: dict[Hashable, dict[pytest.Item, Values]] = {}
     for item in items:
         test = item.path, item.parent, getattr(item, "originalname", item.name)
-        tests.setdefault(test, {})[item] = values_of(item)
+        tests.setdefault(test, {})[item] = _values_of(item)
     return [item for cases in tests.values() for item in _covering(cases)]
 
 
-def values_of(item: pytest.Item) -> Values:
+def _values_of(item: pytest.Item) -> Values:
     """The parameters of a case, each with the identity of its value, which cases share."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
     return frozenset((name, id(value)) for name, value in params.items())

@@ -15,7 +15,7 @@ import pytest
 from stream_problems import plain
 
 from peergrid.codegen.cache import default_cache
-from peergrid.codegen.cpu import library
+from peergrid.codegen.cpu import common
 from peergrid.codegen.cpu.native import compile_function
 from peergrid.codegen.cpu.vectors import copy_code
 from peergrid.runtime.cpu.kernel import compile_kernel
@@ -26,7 +26,7 @@ WORKS = """
 import sys
 from pathlib import Path
 import llvmlite.binding as llvm
-from peergrid.codegen.cpu import library
+from peergrid.codegen.cpu import common
 from peergrid.codegen.cpu.native import compile_function
 
 def forbidden(*arguments, **options):
@@ -37,7 +37,7 @@ if sys.argv[2] == "warm":
     llvm.TargetMachine.emit_object = forbidden
 folder = Path(sys.argv[1])
 assert compile_function(Path(sys.argv[3]).read_text(), "rows", folder).address
-assert library.norm("float32", folder)
+assert common.norm("float32", folder)
 """
 ROWS = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
 Works = Callable[[Path | None], bool]
@@ -52,7 +52,7 @@ def forgetful() -> None:
 
 def forget() -> None:
     compile_function.cache_clear()
-    for function in (library.driver, library.norm, library.reduce):
+    for function in (common.driver, common.norm, common.reduce):
         function.cache_clear()
 
 
@@ -71,7 +71,7 @@ def sums(folder: Path | None) -> bool:
     before, after = np.zeros((2, 40), dtype=np.float32), np.ones((2, 40), dtype=np.float32)
     found, halves = np.zeros(1), np.empty(10, dtype=np.float32)
     fields = (before.ctypes.data, 40, after.ctypes.data, 40)
-    library.norm("float32", folder)(*fields, 2, 33, found.ctypes.data, 1, halves.ctypes.data)
+    common.norm("float32", folder)(*fields, 2, 33, found.ctypes.data, 1, halves.ctypes.data)
     return bool(found[0] == 66)
 
 
@@ -98,7 +98,7 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
 
 
 def test_a_zipped_package_computes(tmp_path: Path) -> None:
-    package = Path(library.__file__).parents[3]
+    package = Path(common.__file__).parents[3]
     archive = shutil.make_archive(str(tmp_path / "package"), "zip", package.parent, package.name)
     works = f"""
 import sys

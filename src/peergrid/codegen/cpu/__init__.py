@@ -5,6 +5,6 @@ vectors an update → the text of a function over rows of cells
 plan    a problem and a number of steps → order, lags, and where every time level lives
 work    a plan and a tile → pieces: which row function on which cells, reading and writing where
 tables  pieces → integers for the driver
-library functions that are the same for all problems: the driver, a loop that carries the tables out, norms, reductions
+common  functions that are the same for all problems: the driver, a loop that carries the tables out, norms, reductions
 native  texts of functions → machine code, kept on disk
 """

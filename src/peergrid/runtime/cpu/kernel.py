@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cpu.common import driver
 from peergrid.codegen.cpu.entries import filled
 from peergrid.codegen.cpu.lanes import LONGEST
-from peergrid.codegen.cpu.library import driver
 from peergrid.codegen.cpu.native import compile_function
 from peergrid.codegen.cpu.plan import Storage, StreamPlan
 from peergrid.codegen.cpu.tables import AXES, LINE, Buffer, DriverTables, program

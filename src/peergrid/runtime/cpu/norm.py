@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cpu import library
+from peergrid.codegen.cpu import common
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.grid import Array
 from peergrid.runtime.norms import Sums
@@ -15,7 +15,7 @@ from peergrid.runtime.norms import Sums
 
 def compiled_sums(dtype: str, cache: Path | None) -> Sums:
     """The sums of fields of a type; cache: as in `compile_kernel`."""
-    add_up = library.norm(dtype, cache)
+    add_up = common.norm(dtype, cache)
 
     def sums(before: Array, after: Array) -> NDArray[np.float64]:
         rows, across = before.shape

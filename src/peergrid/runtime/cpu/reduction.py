@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from peergrid.codegen.cpu import library
+from peergrid.codegen.cpu import common
 from peergrid.codegen.reductions import Doubles, neutral
 from peergrid.grid import Array
 from peergrid.runtime.cpu.kernel import compile_kernel
@@ -27,7 +27,7 @@ def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None) ->
 
 def compiled_leaves(layout: Layout, cache: Path | None) -> Leaves:
     """The results of leaves of the grid's type."""
-    add_up = library.reduce(layout.problem.grid.dtype, cache)
+    add_up = common.reduce(layout.problem.grid.dtype, cache)
 
     def leaves(kind: ReductionKind, values: Array, first: int) -> Doubles:
         found = np.empty(len(values))

@@ -9,18 +9,16 @@ Compiled functions take addresses and numbers, and run without the interpreter's
 
 from __future__ import annotations
 
+import re
 from ctypes import CFUNCTYPE, c_double, c_int64
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from peergrid.codegen.cpu.lanes import NUMBER, SIZE, SUFFIX
 from peergrid.codegen.cpu.native import compile_function
 
-WORDS = {
-    "float32": {"REAL": "float", "SUFFIX": "f32", "BLOCKBYTES": "8"},
-    "float64": {"REAL": "double", "SUFFIX": "f64", "BLOCKBYTES": "16"},
-}
 WIDE = {
     "float32": "  %wide = fpext float %value to double\n  ret double %wide\n",
     "float64": "  ret double %value\n",
@@ -53,10 +51,9 @@ def _compiled(name: str, text: str, folder: Path | None, *arguments: type[c_int6
 
 
 def _typed(name: str, dtype: str) -> str:
-    text = _text(name)
-    for word, meaning in WORDS[dtype].items():
-        text = text.replace(word, meaning)
-    return f"{text}\ndefine internal double @wide({WORDS[dtype]['REAL']} %value) alwaysinline {{\n{WIDE[dtype]}}}\n"
+    wide = f"\ndefine internal double @wide(REAL %value) alwaysinline {{\n{WIDE[dtype]}}}\n"
+    words = {"REAL": NUMBER[dtype], "SUFFIX": SUFFIX[dtype], "BLOCKBYTES": str(2 * SIZE[dtype])}
+    return re.sub("|".join(words), lambda word: words[word[0]], _text(name) + wide)
 
 
 def _text(name: str) -> str:

@@ -19,7 +19,7 @@ define internal double @combine(i64 %kind, double %one, double %two) alwaysinlin
   ret double %result
 }
 
-; Combine cells one by one with as many results; the first cell stands at `place`, bytes apart.
+; Combine cells, so many bytes apart, one by one with as many results.
 define internal void @gather(i64 %kind, ptr noalias %cells, i64 %bytes, i64 %count, ptr noalias %found) {
 start:
   %squares = icmp eq i64 %kind, 1
