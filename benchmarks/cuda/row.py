@@ -17,14 +17,13 @@ from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
-from peergrid.codegen.cuda.fused.exchange import boundary_rows
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition, balanced_cuts
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem, boundary_depth, footprint
 
 PAD, BUDGET = 32, 2_000_000_000
 SCALES = {"ca": (0.1, 0.9), "cb": (0.5, 0.0)}  # the others: noise around zero
@@ -98,7 +97,7 @@ class Row:
         self.devices, self.problem, self.steps = devices, problem, steps
         partition = Partition.slabs(problem.grid, balanced_cuts([1] * problem.grid.shape[0], len(devices), align))
         inputs = footprint(problem, steps).inputs.values()
-        reach = max(boundary_rows(problem, steps), *(max(g.below[0], g.above[0]) for g in inputs))
+        reach = max(boundary_depth(problem, steps), *(max(g.below[0], g.above[0]) for g in inputs))
         self.slabs = [Slab(d, problem, partition.owned(n), reach) for n, d in enumerate(devices)]
         self.counters = []
         for device in devices:

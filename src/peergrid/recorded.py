@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 from peergrid.errors import UsageError
 from peergrid.placement import Placement
@@ -42,7 +41,6 @@ def judged(
     devices: Devices,
     strategies: Sequence[StrategyName],
     depths: Sequence[int],
-    cache: Path | None = None,
 ) -> Judged:
     """Run a problem under each strategy and depth, and check what was done.
 
@@ -53,7 +51,7 @@ def judged(
         placement = Placement.under(Options(strategy, depth=depth), problem, devices)
         plan = placement.layout
         schedule = one_iteration(plan, placement.options)
-        with closing(executor_of(devices, plan, TIMES * schedule.steps, "compiled", cache, None)) as executor:
+        with closing(executor_of(devices, plan, TIMES * schedule.steps, "compiled", None, None)) as executor:
             if not isinstance(executor, Recording):
                 raise UsageError(f"Runs on {devices} cannot be recorded.")
             for name, field in problem.fields.items():

@@ -48,19 +48,16 @@ class Resources:
     shared: int
 
 
-def compile_cubin(
-    source: str, arch: str, cache: Path | None = None, registers: int | None = None, file: Path | None = None
-) -> bytes:
+def compile_cubin(source: str, arch: str, cache: Path | None = None, file: Path | None = None) -> bytes:
     """The machine code of a program for an architecture such as `sm_90`.
 
     IEEE arithmetic as written: no contraction, no fast math. cache: a folder that keeps results between runs (one that
-    cannot be written does no harm); registers: the most a thread may use; file: where the text lies, for profilers to
-    show its lines.
+    cannot be written does no harm); file: where the text lies, for profilers to show its lines.
 
     Raises CompileError if the compiler refuses the text, DoesNotFit if it has too little memory, UsageError without the
     packages.
     """
-    program = _program(source, arch, registers, file=file)
+    program = _program(source, arch, file=file)
     log = io.StringIO()
     try:
         found = _compile(program, log, cache)
@@ -112,7 +109,7 @@ def link(relocatable: bytes, arch: str, library: Path) -> bytes:
 
 def resources(source: str, arch: str) -> dict[str, Resources]:
     """The resources of each kernel of a program, by its name."""
-    program = _program(source, arch, None, ["-v"])
+    program = _program(source, arch, ["-v"])
     log = io.StringIO()
     try:
         program.compile("cubin", logs=log)
@@ -134,9 +131,7 @@ def version() -> str:
         return f"{major}.{minor}"
 
 
-def _program(
-    source: str, arch: str, registers: int | None, ptxas: list[str] | None = None, file: Path | None = None
-) -> Any:
+def _program(source: str, arch: str, ptxas: list[str] | None = None, file: Path | None = None) -> Any:
     try:
         with IMPORTING:
             from cuda.core import Program, ProgramOptions
@@ -150,7 +145,6 @@ def _program(
         prec_div=True,
         prec_sqrt=True,
         use_fast_math=False,
-        max_register_count=registers,
         ptxas_options=ptxas,
         **({} if file is None else {"lineinfo": True, "name": str(file)}),
     )

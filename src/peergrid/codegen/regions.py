@@ -17,7 +17,7 @@ L = TypeVar("L")
 Part = tuple[Box, frozenset[L]]
 """Cells that share labels."""
 
-FAR = 1 << 30
+FAR = 1 << 30  # cells: beyond any grid
 
 
 def split(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:

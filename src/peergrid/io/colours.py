@@ -39,9 +39,9 @@ def shades(permittivity: Floats) -> Rgb:
     return srgb(np.stack([98 - 30 * share, 1 + 5 * share, 4 + 18 * share], axis=-1))
 
 
-def wave_colours(tints: Rgb, levels: int = LEVELS) -> Rgb:
-    """The colour of each level of a field over each tint, shape (n, levels, 3); the middle level is the tint itself."""
-    value = np.linspace(-1, 1, levels)
+def wave_colours(tints: Rgb) -> Rgb:
+    """The colour of each level of a field over each tint, shape (n, LEVELS, 3); the middle level is the tint itself."""
+    value = np.linspace(-1, 1, LEVELS)
     strength = np.abs(value)[None, :, None]
     return np.asarray(np.rint(tints[:, None, :] * (1 - strength) + diverging(value)[None] * strength), np.uint8)
 

@@ -78,13 +78,13 @@ def describe(driver: Any, code: Any) -> str:
     return f"{text or 'unknown error'} ({name or int(code)})"
 
 
-def attribute(driver: Any, name: str, device: Any, default: int = 0) -> int:
-    """A device attribute by the end of its name; `default` where this driver or binding knows none."""
+def attribute(driver: Any, name: str, device: Any) -> int:
+    """A device attribute by the end of its name; 0 where this driver or binding knows none."""
     key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}", None)
     if key is None:
-        return default
+        return 0
     code, value = driver.cuDeviceGetAttribute(key, device)
-    return int(value) if int(code) == 0 else default
+    return int(value) if int(code) == 0 else 0
 
 
 def _text(driver: Any, query: str, code: Any) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from peergrid.codegen.cuda import onestep
-from peergrid.codegen.cuda.blocked.instructions import MOVES, placed, slowest
-from peergrid.codegen.cuda.blocked.levels import Levels, levels
+from peergrid.codegen.cuda.blocked.instructions import instructions, placed, slowest
+from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
@@ -222,11 +222,11 @@ def _tiled(
     touched: float,
 ) -> KernelWork:
     """A launch of tiles that stream along rows; row: instructions of a lane for a row of each."""
-    problem, plan = site.problem, pipeline(site.problem, steps)
+    problem, plan = site.problem, levels(site.problem, steps)
     shape = (regions["hi"] - regions["lo"])[:, : problem.grid.ndim]
     chains = (shape[:, 0] + FILLED * overhead(problem, steps)) * row
     slots = _slots(site.gpu, program, registers)
-    moved = float(shape.prod(axis=1).sum()) * (len(plan.inputs) + len(plan.finals)) * problem.itemsize
+    moved = float(shape.prod(axis=1).sum()) * plan.moved * problem.itemsize
     blocks = -(-len(regions) // program.tiles_per_block)
     results = float(chains.sum()) * lanes
     return KernelWork("", blocks, slots // program.tiles_per_block, moved, touched, results, _longest(chains, slots))
@@ -244,8 +244,8 @@ def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelW
     for box in boxes:
         for launch in kernel.launches(box, slots, site.recorded):
             shape = (launch.regions["hi"] - launch.regions["lo"])[:, 0]
-            own, plan = float(shape.sum()), pipeline(site.problem, 1)
-            moved = own * (len(plan.inputs) + len(plan.finals)) * site.problem.itemsize
+            own, plan = float(shape.sum()), levels(site.problem, 1)
+            moved = own * plan.moved * site.problem.itemsize
             interior = launch.program is kernel.interior
             width = kernel.shape.width if interior else float(shape.max())
             results = len(shape) * width * kernel.steps * per_cell(site.problem, 1)
@@ -363,7 +363,7 @@ def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:
 
 @remembered()
 def _stage_operations(problem: Problem, stages: tuple[int, ...]) -> float:
-    nodes = (node for node in pipeline(problem, 1).nodes if node.stage in stages)
+    nodes = (node for node in levels(problem, 1).nodes if node.stage in stages)
     return _operations(problem, nodes)
 
 
@@ -391,24 +391,14 @@ LAUNCHES: dict[type, Callable[[Any, Site, Boxes], Iterable[KernelWork]]] = {
 
 
 @remembered()
-def pipeline(problem: Problem, steps: int) -> Levels:
-    """The interior's updates of some steps."""
-    return levels(problem, steps)
-
-
-@remembered()
 def per_cell(problem: Problem, steps: int) -> float:
     """Float32 results of arithmetic of a cell of the interior in a pass."""
-    return _operations(problem, pipeline(problem, steps).nodes)
+    return _operations(problem, levels(problem, steps).nodes)
 
 
 def _operations(problem: Problem, nodes: Iterable[Any]) -> float:
     """Instructions for a cell, including those that are no arithmetic."""
-    found = 0.0
-    for node in nodes:
-        values = tuple(write.assignment.value for write in node.writes)
-        found += CellProgram(values).operations + MOVES * len(values)
-    return found * problem.itemsize / 4
+    return sum(instructions(write.assignment for write in node.writes) for node in nodes) * problem.itemsize / 4
 
 
 def _row(problem: Problem, steps: int, columns: float) -> float:
@@ -426,8 +416,7 @@ def _touched(problem: Problem, boxes: Iterable[Box]) -> float:
 
 def _loaded(problem: Problem, steps: int) -> int:
     """Values of a cell that a pass reads and writes."""
-    plan = pipeline(problem, steps)
-    return len(plan.inputs) + len(plan.finals)
+    return levels(problem, steps).moved
 
 
 def _slots(gpu: GpuModel, program: Program, registers: int) -> int:

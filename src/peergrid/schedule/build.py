@@ -12,7 +12,7 @@ from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.schedule.exchange import ORDERS, Order
 from peergrid.schedule.layout import Layout, blocks_of
-from peergrid.schedule.ops import Carrier, Op, Route
+from peergrid.schedule.ops import Carrier, Compute, Op, Route
 from peergrid.schedule.pass_plan import Due, PassPlan, due, passes_of
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem
@@ -93,6 +93,12 @@ class Schedule:
     final: int
     ops: tuple[Op, ...]
     due: tuple[Due, ...] = ()
+
+    @property
+    def passes(self) -> tuple[Compute, ...]:
+        """One computation of each pass, in order."""
+        found = {op.level: op for op in self.ops if isinstance(op, Compute)}
+        return tuple(found[level] for level in sorted(found))
 
 
 def layout(problem: Problem, partition: Partition, options: Options, align: Index = ()) -> Layout:

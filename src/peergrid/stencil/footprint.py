@@ -92,6 +92,14 @@ def footprint(problem: Problem, steps: int) -> Footprint:
     return Footprint({**fixed, **need}, tuple(reversed(computed)))
 
 
+def boundary_depth(problem: Problem, steps: int) -> int:
+    """The rows at an end of a slab that a neighbour needs, or from which ghost cells are read, in passes of so many
+    steps.
+    """
+    inputs = footprint(problem, steps).inputs
+    return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
+
+
 @remembered()
 def _reads(problem: Problem) -> tuple[Reads, ...]:
     """The extent of each stage in each field for each of its targets, over all updates."""

@@ -13,13 +13,13 @@ from table_problems import media
 
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.fused.exchange import boundary_rows, supports
+from peergrid.codegen.cuda.fused.exchange import supports
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.schedule.layout import Layout
-from peergrid.stencil import Problem
+from peergrid.stencil import Problem, boundary_depth
 
 Make = Callable[..., Problem]
 BUDGET = 20_000  # nanoseconds of the emulated clock: a few thousand looks
@@ -171,7 +171,7 @@ def test_a_neighbour_that_never_signals_is_reported(passed: int, counted: tuple[
 def test_support() -> None:
     chain = relaxation((40, 40))
     assert supports(chain, Partition(chain.grid, (2, 1)), 4)
-    assert boundary_rows(chain, 4) == 4
+    assert boundary_depth(chain, 4) == 4
     assert not supports(chain, Partition(chain.grid, (1, 2)), 4)
     assert not supports(chain, Partition(chain.grid, (8, 1)), 4)
     ring = relaxation((40, 40), ("fixed", "periodic"))

@@ -69,7 +69,7 @@ def saves_launches(problem: Problem, steps: int, cells: int, machine: Machine) -
     than those of a kernel of its own, than a launch takes.
     """
     plan = levels(problem, steps)
-    moved = cells * (len(plan.inputs) + len(plan.finals)) * problem.itemsize / machine.bandwidth
+    moved = cells * plan.moved * problem.itemsize / machine.bandwidth
     lost = moved / FAMILIES["persistent with interior tiles"].memory - moved / FAMILIES["interior 2D"].memory
     return lost <= machine.calls.launch + machine.delays.arrival + machine.delays.start
 

@@ -142,7 +142,7 @@ class ReduceKernel:
     def _line(self, axis: int, offset: int) -> str:
         here = f"({'ij'[axis]} + {offset})" if offset else "ij"[axis]
         if self.problem.grid.boundary[axis] == "reflecting" and offset:
-            return f"mirror({here}, {self.problem.grid.shape[axis]})"
+            return f"pg_mirror({here}, {self.problem.grid.shape[axis]})"
         return f"(long long){here}"
 
 

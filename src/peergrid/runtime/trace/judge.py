@@ -53,14 +53,12 @@ def check(layout: Layout, iterations: tuple[Schedule, ...], seed: int = 0) -> tu
 
 
 def replayed_by_window(
-    layout: Layout, iterations: tuple[Schedule, ...], windows: Iterable[Window] | None = None, seed: int = 0
+    layout: Layout, iterations: tuple[Schedule, ...], windows: Iterable[Window] | None = None
 ) -> Iterator[Fault]:
     """The same for many devices: from one window of each kind (see `schedule.windows`), where they are known these."""
     for window in kinds(layout, iterations) if windows is None else windows:
         usage = Usage(layout, window.iterations, window.devices)
-        yield from filter(
-            window.concerns, replay.objections(window.iterations, entries(window.iterations, seed), usage)
-        )
+        yield from filter(window.concerns, replay.objections(window.iterations, entries(window.iterations), usage))
 
 
 class Checkers:
@@ -87,13 +85,11 @@ class Checkers:
         return AccessTable(self.layout, self._schedules, exact_reads)
 
 
-def judge(
-    layout: Layout, original: Schedule, mutant: Mutant, seed: int = 0, checkers: Checkers | None = None
-) -> Verdict:
+def judge(layout: Layout, original: Schedule, mutant: Mutant, checkers: Checkers | None = None) -> Verdict:
     """Check a mutant with both checkers, each until its first fault; checkers: with data of its operations."""
     iterations = program(layout, mutant.schedule)
     both = Checkers(layout, iterations) if checkers is None else checkers
-    static, traced = next(both.proved(iterations), None), next(both.replayed(iterations, seed), None)
+    static, traced = next(both.proved(iterations), None), next(both.replayed(iterations), None)
     if static and traced:
         outcome: Outcome = "killed"
     elif traced:

@@ -30,7 +30,7 @@ from peergrid.schedule.ops import (
     SignalWait,
     Wait,
 )
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import boundary_depth
 
 LOW, HIGH = 0, 1
 NAMES = ("low", "high")
@@ -57,14 +57,6 @@ def neighbour(layout: Layout, device: int, side: int) -> tuple[int, int] | None:
     return other, -around * layout.problem.grid.shape[0]
 
 
-def boundary_depth(problem: Problem, steps: int) -> int:
-    """The rows at an end of a slab that a neighbour needs, or from which ghost cells are read, in passes of so many
-    steps.
-    """
-    inputs = footprint(problem, steps).inputs
-    return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
-
-
 def halo_flag(device: int, side: int, source: int, of: str = "") -> Flag:
     """The flag that the neighbour on a side of a device sets when its boundary tiles have made a pass; of: the kind of
     kernels, as one run may have both kinds, with different numbers of tiles.
@@ -86,7 +78,7 @@ class _Fusion:
     of: str = ""
 
     def launched(self) -> Iterator[Op]:
-        for number, part in enumerate(self._passes):
+        for number, part in enumerate(self.schedule.passes):
             for device in range(self.layout.devices):
                 for side in self._sides(device):
                     queue = end_queue(device, side)
@@ -98,7 +90,7 @@ class _Fusion:
                     yield DeviceBarrier(queues, (0,))
 
     def resident(self) -> Iterator[Op]:
-        for number, part in enumerate(self._passes):
+        for number, part in enumerate(self.schedule.passes):
             for device in range(self.layout.devices):
                 for side in self._sides(device):
                     yield from self._computed(device, side, number, part)
@@ -161,13 +153,7 @@ class _Fusion:
 
     @cached_property
     def _depth(self) -> int:
-        return boundary_depth(self.layout.problem, self._passes[0].steps)
-
-    @cached_property
-    def _passes(self) -> tuple[Compute, ...]:
-        """One computation of each pass, in order."""
-        found = {op.level: op for op in self.schedule.ops if isinstance(op, Compute)}
-        return tuple(found[level] for level in sorted(found))
+        return boundary_depth(self.layout.problem, self.schedule.passes[0].steps)
 
     @cached_property
     def _copies(self) -> dict[tuple[int, int, int], list[Copy]]:

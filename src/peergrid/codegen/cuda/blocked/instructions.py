@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from peergrid.grid import Box
-from peergrid.stencil import Problem
+from peergrid.stencil import Assignment, Problem
 from peergrid.stencil.program import CellProgram
 from peergrid.stencil.remember import remembered
 
@@ -38,7 +40,12 @@ def _updates(problem: Problem) -> tuple[tuple[Box, float, set[str]], ...]:
     found = []
     for stage in problem.stages:
         for update in stage.updates:
-            values = tuple(assignment.value for assignment in update.assignments)
             named = {read.field for read in update.reads} | {a.target for a in update.assignments}
-            found.append((update.box, CellProgram(values).operations + MOVES * len(values), named))
+            found.append((update.box, instructions(update.assignments), named))
     return tuple(found)
+
+
+def instructions(assignments: Iterable[Assignment]) -> float:
+    """Those for a cell, single precision, including those that are no arithmetic."""
+    values = tuple(assignment.value for assignment in assignments)
+    return CellProgram(values).operations + MOVES * len(values)

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from functools import reduce
 
 from peergrid.codegen.cuda.blocked.levels import usual_fields, usual_updates
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
-
-FAR = 1 << 30
 
 
 def allowed(problem: Problem, steps: int, box: Box, margin: int | None = None) -> Box:

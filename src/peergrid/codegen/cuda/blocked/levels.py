@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from peergrid.codegen.pipeline import PipelineNode, StageAccess, Value, pipeline, span_of
+from peergrid.codegen.pipeline import Pipeline, PipelineNode, StageAccess, Value, pipeline, span_of
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
@@ -55,6 +55,11 @@ class Levels:
         return tuple(versions[name] for versions in self.starts[1:])
 
     @property
+    def moved(self) -> int:
+        """The values of a cell that a pass reads and writes."""
+        return len(self.inputs) + len(self.finals)
+
+    @property
     def lag(self) -> int:
         """The rows that the slowest result lies behind the newest input row."""
         return max(version.lag for version in self.finals)
@@ -99,9 +104,13 @@ def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
     stages = usual_updates(problem)
     accesses = [_access(number, assigned) for number, assigned in enumerate(stages) if assigned]
     made = pipeline(usual_fields(problem), accesses, steps, kept=norm)
-    nodes = tuple(
-        node_of(node, {t: assignment for t, (_, assignment) in stages[node.stage].items()}) for node in made.nodes
-    )
+    assignments = [{t: assignment for t, (_, assignment) in assigned.items()} for assigned in stages]
+    return levels_of(problem, steps, made, assignments)
+
+
+def levels_of(problem: Problem, steps: int, made: Pipeline, assignments: Sequence[Mapping[str, Assignment]]) -> Levels:
+    """The nodes of a pipeline with the assignments of each stage's targets."""
+    nodes = tuple(_node_of(node, assignments[node.stage]) for node in made.nodes)
     finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
     return Levels(steps, nodes, made.inputs, finals, made.starts)
 
@@ -112,7 +121,7 @@ def _access(number: int, assigned: Mapping[str, tuple[Update, Assignment]]) -> S
     return StageAccess(number, span_of((read.field, read.offset[0]) for read in reads), tuple(assigned))
 
 
-def node_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
+def _node_of(made: PipelineNode, assignments: Mapping[str, Assignment]) -> Node:
     """A node with the assignments of its targets."""
     writes = (Write(assignments[t], new, made.before[t]) for t, new in made.after.items())
     return Node(made.step, made.stage, made.lag, made.before, made.after, tuple(writes))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.interior import FAR
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import cell_text
 from peergrid.codegen.cuda.common.names import identifiers, listed
 from peergrid.codegen.cuda.common.structs import constants
 from peergrid.codegen.cuda.skeletons import words
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Field
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.problem import Assignment, Update

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.blocked.kernel import prelude, program
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
@@ -36,6 +35,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 

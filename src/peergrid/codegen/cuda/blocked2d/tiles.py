@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from peergrid.codegen.cuda.blocked.interior import FAR, allowed, core_of, obstacles
+from peergrid.codegen.cuda.blocked.interior import allowed, core_of, obstacles
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered

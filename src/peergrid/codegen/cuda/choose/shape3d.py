@@ -18,7 +18,7 @@ from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d import tiles
 from peergrid.codegen.cuda.stream3d.choose import supported
-from peergrid.codegen.cuda.stream3d.core import core, unmirrored
+from peergrid.codegen.cuda.stream3d.core import core, unmirrored_by
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.rotation import rotation
@@ -79,7 +79,7 @@ def across_edges(problem: Problem, steps: int, gpu: GpuModel = H200) -> StreamKe
 def worth(kernel: PassKernel3D, gpu: GpuModel = H200) -> float:
     """The rate over that of one step after another."""
     problem, grid = kernel.problem, kernel.problem.grid.box
-    inside = core(problem, kernel.steps)[0] & unmirrored(problem, kernel.steps) & grid
+    inside = core(problem, kernel.steps)[0] & unmirrored_by(problem, kernel.steps) & grid
     left = REMAINDER_COST * kernel.steps * _moved(problem, gpu) * (grid.size - inside.size) / gpu.multiprocessors
     return _one_step(problem, gpu) * kernel.steps / (_clocks(kernel, gpu) + left)
 
@@ -126,7 +126,7 @@ def registers(kernel: PassKernel3D) -> float:
 def _clocks(kernel: PassKernel3D, gpu: GpuModel) -> float:
     """Clocks of a multiprocessor for a pass over the grid, by the block with the most to do."""
     problem, rings = kernel.problem, kernel.rings
-    box = core(problem, kernel.steps)[0] & unmirrored(problem, kernel.steps) & problem.grid.box
+    box = core(problem, kernel.steps)[0] & unmirrored_by(problem, kernel.steps) & problem.grid.box
     if box.empty:
         return 0.0
     across = prod(map(len, tiles.across(rings, box)))

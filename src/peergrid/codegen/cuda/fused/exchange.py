@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.arguments import FIELD, Arguments
+from peergrid.codegen.cuda.common.arguments import FIELD
 from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition
-from peergrid.stencil import Problem, footprint
+from peergrid.stencil import Problem, boundary_depth, footprint
 
 TABLES = """\
 constexpr int BOUNDARY_ROWS = {rows};  // of a slab, from its end, that a neighbour needs or that read its rows
@@ -29,29 +30,24 @@ __constant__ const Halo HALOS[] = {{{halos}}};
 class ExchangeTables:
     """Structs and functions for passes of so many steps; recorded: of kernels that note what their tiles do."""
 
-    arguments: Arguments
+    problem: Problem
     steps: int
     recorded: bool = False
-
-    @property
-    def problem(self) -> Problem:
-        return self.arguments.problem
 
     @property
     def source(self) -> str:
         """The tables, before what includes `exchange2d.cuh`."""
         head = f"#define WITH_NOTES\n{include('record.cuh')}" if self.recorded else ""
-        return head + TABLES.format(rows=boundary_rows(self.problem, self.steps), halos=listed(self._halos()))
+        return head + TABLES.format(rows=boundary_depth(self.problem, self.steps), halos=listed(self._halos()))
 
     def _halos(self) -> Iterator[str]:
         """The fields that travel, as `Halo`."""
         inputs = footprint(self.problem, self.steps).inputs
-        far = 1 << 30
-        for number, name in enumerate(self.arguments.fields):
+        for number, name in enumerate(self.problem.fields):
             if name in self.problem.state:
                 growth, box = inputs[name], self.problem.fields[name].box
                 wraps = self.problem.grid.periodic[0]
-                first, last = (-far, far) if wraps else (box.lo[0], box.hi[0])
+                first, last = (-FAR, FAR) if wraps else (box.lo[0], box.hi[0])
                 halo = number, growth.above[0], growth.below[0], first, last, box.lo[1], box.hi[1]
                 yield listed(halo, "{}")
 
@@ -64,7 +60,7 @@ class ExchangeTables:
         fault_log, record, op: as in `service`; begun, last: the word in which block `last` says that the pass has
         begun, one more than `passed` (0: nobody asks); notes: the list of a recorded run.
         """
-        side = layout_of("exchange2d.cuh", "Side", Field=FIELD, FIELD_COUNT=len(self.arguments.fields))
+        side = layout_of("exchange2d.cuh", "Side", Field=FIELD, FIELD_COUNT=len(self.problem.fields))
         return layout_of("exchange2d.cuh", "Exchange", Side=side, WITH_NOTES=self.recorded)
 
     def counts(self, box: Box, regions: Iterable[NDArray[Any]]) -> tuple[int, int]:
@@ -79,14 +75,8 @@ class ExchangeTables:
 
     def _in_boundary(self, box: Box, regions: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The tiles in the boundary region of a slab, at its low and at its high end."""
-        reach = boundary_rows(self.problem, self.steps)
+        reach = boundary_depth(self.problem, self.steps)
         return regions["lo"][:, 0] < box.lo[0] + reach, regions["hi"][:, 0] > box.hi[0] - reach
-
-
-def boundary_rows(problem: Problem, steps: int) -> int:
-    """The depth of the boundary region in rows."""
-    inputs = footprint(problem, steps).inputs
-    return max(max(inputs[name].below[0], inputs[name].above[0]) for name in problem.state)
 
 
 def supports(problem: Problem, partition: Partition, steps: int) -> bool:
@@ -94,4 +84,4 @@ def supports(problem: Problem, partition: Partition, steps: int) -> bool:
     if problem.grid.ndim != 2 or partition.parts[1] != 1 or problem.grid.periodic[1]:
         return False
     thinnest = min(partition.owned(device).shape[0] for device in range(partition.devices))
-    return thinnest >= 2 * boundary_rows(problem, steps)
+    return thinnest >= 2 * boundary_depth(problem, steps)

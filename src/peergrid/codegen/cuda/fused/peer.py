@@ -16,7 +16,6 @@ from typing import Any
 from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.strips.kernel import left
-from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.grid import Box
 
@@ -50,7 +49,7 @@ class PeerKernel(PassKernel):
 
     @cached_property
     def links(self) -> ExchangeTables:
-        return ExchangeTables(Arguments(self.problem), self.steps, self.recorded)
+        return ExchangeTables(self.problem, self.steps, self.recorded)
 
     @property
     def tables(self) -> str:

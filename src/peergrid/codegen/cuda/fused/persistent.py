@@ -12,17 +12,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.blocked.kernel import Plan, unit
 from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
-from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.common.arguments import REGION
 from peergrid.codegen.cuda.fused.block import Block2D
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 
 PASSES = layout_of("persistent2d.cuh", "Passes")
@@ -62,7 +62,7 @@ class PersistentKernel:
 
     @cached_property
     def links(self) -> ExchangeTables:
-        return ExchangeTables(Arguments(self.made.problem), self.made.shape.steps, self.recorded)
+        return ExchangeTables(self.made.problem, self.made.shape.steps, self.recorded)
 
     @cached_property
     def block(self) -> Block2D:

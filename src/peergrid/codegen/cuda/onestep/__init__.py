@@ -1,8 +1,9 @@
 """One step in a pass over memory, for any problem.
 
-In the order of reading: `groups`, which stages one kernel carries out; `regions`, which cells all do the same; `body`,
-the arithmetic of a cell, with names from `naming`; then a kernel for each kind of region, `wide`, `cell` and `rows3d`;
-`kernels` puts them together as a `Program` of `Launch`es, with the text of `prelude` in front.
+In the order of reading: `groups`, which stages one kernel carries out; `regions`, which cells all do the same;
+`body`, the arithmetic of a cell, with names from `naming`; then a kernel for each kind of region, `wide` (with
+`side_by_side`, where cells read more than registers hold), `cell` and `rows3d`; `kernels` puts them together as a
+program of launches, with the text of `prelude` in front.
 """
 
 from peergrid.codegen.cuda.onestep.kernels import Launch, Program, program

@@ -63,7 +63,7 @@ def _found(arguments: Arguments, variant: Variant, read: Read) -> dict[int, str]
     grid, found = arguments.problem.grid, dict[int, str]()
     for axis, (name, offset) in enumerate(zip(coordinates(grid.ndim), read.offset, strict=True)):
         text, reflects = plus(name, offset), variant.mirrored and offset != 0 and grid.boundary[axis] == "reflecting"
-        found[axis] = f"mirror({text}, {grid.shape[axis]})" if reflects else text
+        found[axis] = f"pg_mirror({text}, {grid.shape[axis]})" if reflects else text
     return found
 
 

@@ -50,7 +50,7 @@ class Group:
 
     def targets(self, problem: Problem) -> tuple[str, ...]:
         """The fields that the group writes."""
-        return tuple(dict.fromkeys(t for s in self.stages for t in problem.stages[s].targets))
+        return _targets(problem, self.stages)
 
     def last_stage(self, problem: Problem, field: str) -> int:
         """The last stage of the group that writes the field."""

@@ -5,7 +5,7 @@
 // Where the device has a part of a group only, the results of the leaves are left for the
 // host; where it has a part of a leaf only, the values of the cells.
 //
-// `Cell` gives the expression: `READS` values that it reads, `DX` of them along the row, on which row each of them lies
+// `Cell` gives the expression: `READS` values that it reads, how far along the row (`dx`), on which row each of them lies
 // (`rows`), and `value`.
 
 constexpr int LEAF = 1024, GROUP = 64, LANE_CELLS = 4, WARP_CELLS = 32 * LANE_CELLS, LOADS = LEAF / WARP_CELLS;
@@ -42,7 +42,7 @@ template <int KIND> __device__ __forceinline__ double term(double value) { retur
 
 // A cell's place on a row of `count` cells that may end in reflecting edges.
 template <bool REFLECTS> __device__ __forceinline__ int folded(int x, int count) {
-  return REFLECTS ? mirror(x, count) : x;
+  return REFLECTS ? pg_mirror(x, count) : x;
 }
 
 // What the expression reads for one cell.

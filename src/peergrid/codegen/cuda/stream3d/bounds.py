@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peergrid.codegen.cuda.blocked.interior import FAR
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Growth, footprint
 

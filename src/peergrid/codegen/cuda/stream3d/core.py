@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from peergrid.codegen.cuda.blocked.interior import FAR, core_of, obstacles
+from peergrid.codegen.cuda.blocked.interior import core_of, obstacles
 from peergrid.codegen.cuda.stream3d.corrections import corrections
+from peergrid.codegen.regions import FAR, unmirrored
 from peergrid.grid import Box
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.remember import remembered
@@ -33,15 +34,11 @@ def streamed(problem: Problem, steps: int, box: Box, besides: Iterable[Box] = ()
     that no tile may touch; besides: further such boxes.
     """
     allowed, excluded = core(problem, steps)
-    return core_of(box & allowed & unmirrored(problem, steps), [*excluded, *besides])
+    return core_of(box & allowed & unmirrored_by(problem, steps), [*excluded, *besides])
 
 
-def unmirrored(problem: Problem, steps: int) -> Box:
-    """The cells that nothing beyond a reflecting edge is read for."""
-    growth = footprint(problem, steps).inputs.values()
-    box = Box((-FAR,) * 3, (FAR,) * 3)
-    for axis, kind in enumerate(problem.grid.boundary):
-        if kind == "reflecting":
-            lo, hi = max(g.below[axis] for g in growth), max(g.above[axis] for g in growth)
-            box = box.with_axis(axis, lo, problem.grid.shape[axis] - hi)
-    return box
+def unmirrored_by(problem: Problem, steps: int) -> Box:
+    """The cells for which some steps read nothing beyond a reflecting edge."""
+    growths = footprint(problem, steps).inputs.values()
+    farthest = (offset for growth in growths for offset in (tuple(-n for n in growth.below), growth.above))
+    return unmirrored(problem.grid, farthest)

@@ -13,7 +13,6 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
-from peergrid.codegen.cuda.common.arguments import RECEIVER
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.stream3d.core import core, streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
@@ -70,11 +69,8 @@ class StreamKernel:
         """
         if box.empty:
             return ()
-        none = np.zeros(0, RECEIVER)
         works = zip(self.programs, self.pipelines, slots, strict=True)
-        return tuple(
-            Launch(program, regions_of(self._first(rings, box, n, awaited)[0]), none) for program, rings, n in works
-        )
+        return tuple(Launch(program, regions_of(self._first(rings, box, n, awaited)[0])) for program, rings, n in works)
 
     def awaited(self, box: Box, slots: int, boxes: Sequence[Box]) -> int:
         """The tiles of the last launch over a box that hold cells of others."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
-from peergrid.codegen.cuda.stream3d.core import core, unmirrored
+from peergrid.codegen.cuda.stream3d.core import core, unmirrored_by
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.tensors import Encode, Stored, tensors
 from peergrid.codegen.cuda.stream3d.text import program
@@ -38,7 +38,7 @@ class PassKernel3D(TiledKernel):
     def leaves_remainder(self) -> bool:
         """True if tiles leave cells to kernels of one step."""
         inside, excluded = core(self.problem, self.steps)
-        inside &= unmirrored(self.problem, self.steps)
+        inside &= unmirrored_by(self.problem, self.steps)
         return not inside.covers(self.problem.grid.box) or bool(excluded) or bool(self.problem.receivers)
 
     @cached_property

@@ -82,7 +82,7 @@ class Updates:
             [assignment.value for assignment in assignments],
             lambda read: f"at({known.get(read) or self.read(node, read)}{{}})",
             self.arguments.param,
-            lambda signal: f"sample(a.signals[{self.arguments.signals.index(signal)}], {step})",
+            lambda signal: self.arguments.now(signal, step),
             self.arguments.entry,
             self.rings.problem.grid.dtype,
             names=names,

@@ -14,7 +14,7 @@ from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.schedule import Schedule
-from peergrid.schedule.ops import Compute, Flag, SignalOp, SignalWait, hosts_of, queues_of
+from peergrid.schedule.ops import Flag, SignalOp, SignalWait, hosts_of, queues_of
 from peergrid.schedule.passes.fused import NAMES, neighbour
 from peergrid.schedule.strategies import StrategyName
 
@@ -34,12 +34,6 @@ class Chain:
     tables: ExchangeTables
     regions: Sequence[Sequence[NDArray[Any]]]
     notes: int
-
-    @cached_property
-    def passes(self) -> tuple[Compute, ...]:
-        """One computation of each pass, in order."""
-        found = {op.level: op for op in self.schedule.ops if isinstance(op, Compute)}
-        return tuple(found[level] for level in sorted(found))
 
     @cached_property
     def boundary_tiles(self) -> tuple[tuple[int, int], ...]:

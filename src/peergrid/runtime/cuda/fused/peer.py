@@ -40,13 +40,13 @@ def lower_fused(execution: ExecutionContext, schedule: Schedule, kernel: PeerKer
             )
     devices, host_of = execution.devices.mine, hosts_of_devices(schedule)
     commands = {host: CommandWriter(execution.devices) for host in sorted({host_of[device] for device in devices})}
-    for number, part in enumerate(chain.passes):
+    for number, part in enumerate(schedule.passes):
         for device in devices:
             chain.write(commands[host_of[device]], device, number, part)
     queues = [queue for device in devices for queue in chain.queues(device)]
     queues += [] if execution.norms is None else [_sums_queue(device) for device in devices]
     buffers = {host: made.finish() for host, made in commands.items()}
-    return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(chain.passes)})
+    return Lowered(schedule, buffers, tuple(queues), frozenset(), {PEERS: len(schedule.passes)})
 
 
 def _chain(execution: ExecutionContext, schedule: Schedule, kernel: PeerKernel, notes: int) -> _PeerChain:

@@ -108,12 +108,12 @@ class _PersistentChain(Chain):
     def most(self) -> int:
         """Iterations in one launch."""
         iteration = self.execution.step_seconds * self.schedule.steps
-        passes = self.execution.gpu.persistent_passes // len(self.passes)
+        passes = self.execution.gpu.persistent_passes // len(self.schedule.passes)
         return max(1, min(int(IN_FLIGHT_SECONDS / iteration), passes))
 
     def lowered(self, iterations: int) -> Lowered:
         """Several iterations in one launch on each device."""
-        commands, count = CommandWriter(self.execution.devices), iterations * len(self.passes)
+        commands, count = CommandWriter(self.execution.devices), iterations * len(self.schedule.passes)
         for device in self.launches:
             self._write(commands, device, count)
         queues = tuple(self._queue(device) for device in self.launches)
@@ -121,7 +121,7 @@ class _PersistentChain(Chain):
         return Lowered(schedule, {0: commands.finish()}, queues, frozenset(), {MANY: count, MET: count})
 
     def _write(self, commands: CommandWriter, device: int, count: int) -> None:
-        ordinals, launch, first = self.execution.devices.ordinals, self.launches[device], self.passes[0]
+        ordinals, launch, first = self.execution.devices.ordinals, self.launches[device], self.schedule.passes[0]
         barrier, queue, slots = self._barrier(device), self._queue(device), (first.source, first.target)
         links, arguments = self.links(device, 0, barrier), self._arguments(device, count)
         shared = ordinals.count(ordinals[device]) > 1

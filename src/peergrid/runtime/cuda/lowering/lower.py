@@ -16,7 +16,7 @@ from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
-from peergrid.runtime.cuda.lowering.items import Numbered, computations, items
+from peergrid.runtime.cuda.lowering.items import Numbered, computations, hosts, items
 from peergrid.runtime.cuda.lowering.kernels import kernels_of, reduce_kernel
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.merged import Merged, implied
@@ -43,7 +43,6 @@ from peergrid.schedule.ops import (
     SignalWait,
     Sync,
     Wait,
-    hosts_of,
     queues_of,
 )
 from peergrid.schedule.unroll import increments
@@ -89,7 +88,7 @@ def lower(
     captured: for a graph, where step counters on the devices count the steps; noting: for a recorded run.
     """
     work = Lowering(execution, schedule, captured, noting)
-    buffers = {host: work.host(host) for host in sorted({h for op in schedule.ops for h in hosts_of(op)})}
+    buffers = {host: work.host(host) for host in hosts(schedule)}
     queues = tuple(sorted({queue for op in schedule.ops for queue in queues_of(op)}))
     carried = work.messages if isinstance(work.messages, Messages) and work.messages.each else None
     counts = increments(schedule) | (carried.each if carried else {})

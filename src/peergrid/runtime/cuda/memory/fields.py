@@ -14,9 +14,9 @@ import numpy as np
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.choose.balance import balanced
 from peergrid.codegen.cuda.choose.steps import several_steps
-from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
@@ -183,7 +183,7 @@ class FieldMemory:
         self.devices = devices
         self.layout = plan.layout
         problem = self.layout.problem
-        self.arguments = Arguments(problem, len(plan.scratch))
+        self.arguments = arguments_of(problem)
         self._fields = {
             (d, (name, slot)): self._filled(d, self._taken(d, name, sharing), block.bytes)
             for d in devices.mine

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.interior import FAR, unbounded
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, node_of
+from peergrid.codegen.cuda.blocked.interior import unbounded
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, levels_of
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.blocked2d.shape import margin
 from peergrid.codegen.cuda.blocked2d.stream import StreamPlan2D
@@ -21,6 +21,7 @@ from peergrid.codegen.cuda.blocked2d.strips.region import BoundaryStrip, Choice
 from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.common.structs import constants
 from peergrid.codegen.pipeline import StageAccess, pipeline, span_of
+from peergrid.codegen.regions import FAR
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment
@@ -111,9 +112,7 @@ def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str |
     """
     accesses = [_access(problem, number, choices) for number, choices in enumerate(strip.choices) if choices]
     made = pipeline(_fields(problem, strip), accesses, steps, carry=True, kept=norm)
-    nodes = tuple(node_of(node, _assignments(strip.choices[node.stage])) for node in made.nodes)
-    finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
-    return Levels(steps, nodes, made.inputs, finals, made.starts)
+    return levels_of(problem, steps, made, list(map(_assignments, strip.choices)))
 
 
 def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
