@@ -102,6 +102,22 @@ def test_angles_are_in_degrees() -> None:
     assert found.shape == found.build().problem.grid.shape
 
 
+def test_epsilon_is_delta_around_sources_where_the_file_says_so() -> None:
+    plain = "[medium]\nvelocity = 2000\nepsilon = 0.2\ndelta = 0.1\ntilt = 30.0\n"
+    tilted = {**PLANE, "kind": "tti2d"}
+    around, before = (model(text, tilted) for text in (plain + "elliptical = 20.0", plain))
+    medium, (source,) = around.propagator.medium, around.sources
+    node = tuple(round(x / h) for x, h in zip(source.position, medium.spacings, strict=True))
+    epsilon = medium.values("epsilon")
+    assert epsilon[node] == pytest.approx(0.1)
+    assert epsilon[-1, -1] == pytest.approx(0.2)
+    assert around.propagator.dt == before.propagator.dt
+    assert around.memory(computing=True, writing=False).cells > before.memory(computing=True, writing=False).cells
+    assert ["slow wave" in " ".join(one.shot.warnings) for one in (around, before)] == [False, True]
+    with pytest.raises(UsageError, match=r"medium\.elliptical is no parameter of a model of kind 'acoustic2d'"):
+        model("[medium]\nvelocity = 2000\nelliptical = 20.0")
+
+
 def test_layers_are_of_the_kind_that_the_file_names() -> None:
     found = model("[medium]\nvelocity = 1500", {**PLANE, "absorber": "cpml"})
     assert found.scheme.absorber == "cpml"

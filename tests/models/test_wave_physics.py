@@ -129,6 +129,23 @@ def test_tilted_wavefronts_travel_with_the_group_velocity() -> None:
         assert 650 / delay == pytest.approx(2000 * group_velocity(epsilon, delta, angle - tilt), rel=0.006)
 
 
+@pytest.mark.parametrize("tilt", [0.0, 10.0, 45.0])
+def test_sources_in_elliptical_surroundings_send_no_slow_wave(tilt: float) -> None:
+    """Along the axis of symmetry, however it is tilted, waves are those of a medium whose axis is vertical."""
+    scheme = Scheme(layer=24, dtype="float64", courant=0.4)
+
+    def along_axis(angle: float, tilt: float | None = None) -> Array:
+        medium = Medium((161, 161), 5.0, 2000.0, epsilon=0.2, delta=0.1, tilt=tilt).elliptical([(400.0, 400.0)], 50.0)
+        receiver = 400 + 200 * np.sin(angle), 400 + 200 * np.cos(angle)
+        propagator = Propagator(medium, scheme)
+        shot = Shot(propagator, [PointSource((400, 400), Ricker(20.0))], [receiver], propagator.steps(0.35))
+        assert not shot.warnings
+        return compiled(shot).traces
+
+    angle = np.radians(tilt)
+    assert apart(along_axis(angle, angle), along_axis(0.0)) < 0.003
+
+
 @pytest.mark.parametrize("shape", [(40, 36), (14, 13, 12)])
 def test_without_anisotropy_tilted_waves_are_acoustic(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,11 @@ def test_coarse_grids_and_long_steps_are_mentioned() -> None:
     assert "too fast" in fast
     assert "too slowly, as" in shot_at((50, 50), (40, 10), Scheme(courant=1.0, time_order=4), 25.0).warnings[-1]
     assert not shot_at((50, 50), (40, 10)).warnings
+
+
+def test_sources_that_send_a_slow_wave_are_mentioned() -> None:
+    medium = Medium((31, 27), 10.0, 2000.0, epsilon=np.linspace(0.1, 0.2, 27) * np.ones((31, 1)), delta=0.1)
+    shot = Shot(Propagator(medium), [PointSource((50, z), Ricker(10.0)) for z in (0, 130)], [(40, 10)], 10)
+    (said,) = shot.warnings
+    assert said.startswith("The source at (50, 130) m lies where epsilon is larger than delta")
+    assert not replace(shot, sources=shot.sources[:1]).warnings

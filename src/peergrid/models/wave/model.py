@@ -35,8 +35,8 @@ Order = Annotated[int, Rule("an even number from 2 to 16", lambda v: v in range(
 Courant = Annotated[float, Rule("a number above 0 and not above 1 (the limit of stability)", lambda v: 0 < v <= 1)]
 KINDS = {
     "acoustic": {"velocity", "density"},
-    "vti": {"velocity", "epsilon", "delta"},
-    "tti": set(PARAMETERS) - {"density"},
+    "vti": {"velocity", "epsilon", "delta", "elliptical"},
+    "tti": {*PARAMETERS, "elliptical"} - {"density"},
 }
 THICKNESS: Mapping[Absorber, int] = {"sponge": 40, "cpml": 10}  # cells of layers
 TILTED_LAYER = 20  # that of cpml around tilted axes
@@ -77,7 +77,10 @@ class GridSpec:
 
 @dataclass(frozen=True)
 class MediumSpec:
-    """The table `[medium]`: numbers or files; angles in degrees."""
+    """The table `[medium]`: numbers or files; angles in degrees.
+
+    elliptical: metres around sources up to which epsilon is as delta, see `Medium.elliptical`.
+    """
 
     velocity: Parameter
     density: Parameter | None = None
@@ -85,6 +88,7 @@ class MediumSpec:
     delta: Parameter | None = None
     tilt: Parameter | None = None
     azimuth: Parameter | None = None
+    elliptical: Positive | None = None
 
 
 @dataclass(frozen=True)
@@ -253,8 +257,10 @@ class WaveModel:
         return Memory(cells, records, steps, nodes * item * 2 * states)
 
     def _varies(self, name: str) -> bool:
-        """True if a parameter differs from node to node: from a file, in layers, or at a free surface."""
+        """True if a parameter differs from node to node: from a file, in layers, at a free surface or a source."""
         given = getattr(self.medium, name)
+        if name == "epsilon" and self.medium.elliptical is not None:
+            return True
         mirrored = self.grid.free_surface and name in ("velocity", "tilt")
         return isinstance(given, ParameterFile) or self._in_layers(name) or (given is not None and mirrored)
 
@@ -307,9 +313,12 @@ class WaveModel:
     @cached_property
     def propagator(self) -> Propagator:
         """The waves of the medium, with its parameters read."""
-        return Propagator(
-            Medium(self.nodes, self.spacings, **self._parameters(self.nodes, np.arange(self.nodes[-1]))), self.scheme
-        )
+        medium = Medium(self.nodes, self.spacings, **self._parameters(self.nodes, np.arange(self.nodes[-1])))
+        plain = Propagator(medium, self.scheme)
+        if self.medium.elliptical is None:
+            return plain
+        around = [source.position for source in self.sources]
+        return Propagator(medium.elliptical(around, self.medium.elliptical), self.scheme, plain.dt)
 
     @cached_property
     def shot(self) -> Shot:

@@ -97,3 +97,5 @@ def _named(model: WaveModel) -> Iterator[tuple[str, str]]:
         for number, layer in enumerate(model.layers, start=1):
             if getattr(layer, name) is not None:
                 yield f"layer[{number}].{name}", name
+    if model.medium.elliptical is not None:
+        yield "medium.elliptical", "elliptical"

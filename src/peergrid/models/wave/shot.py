@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -129,12 +129,28 @@ class Shot:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about a grid that is coarse for the highest frequency. Raises UsageError below two cells per
-        wavelength.
+        """Warnings about a grid that is coarse for the highest frequency, and about sources that send a slow wave.
+
+        Raises UsageError below two cells per wavelength.
         """
         wavelets = (source.wavelet for source in self.sources)
         highest = max((w.highest_frequency() for w in wavelets if isinstance(w, Wavelet)), default=0.0)
-        return coarse(self.propagator, highest) if highest else ()
+        return (*(coarse(self.propagator, highest) if highest else ()), *self._slow_waves())
+
+    def _slow_waves(self) -> Iterator[str]:
+        """A warning about the first source in a medium whose epsilon is larger than its delta there."""
+        medium = self.propagator.medium
+        larger = np.broadcast_to(medium.values("epsilon") > medium.values("delta"), medium.shape)
+        for position in self.source_positions if larger.any() else ():
+            node = np.rint(np.divide(position, medium.spacings)).astype(int)
+            if larger[tuple(np.clip(node, 0, np.array(medium.shape) - 1))]:
+                place = ", ".join(f"{x:g}" for x in position)
+                yield (
+                    f"The source at ({place}) m lies where epsilon is larger than delta and sends a slow wave, too, "
+                    f"which no grid resolves; make them equal within half a wavelength of it, by medium.elliptical in "
+                    f"a model file or by Medium.elliptical."
+                )
+                return
 
     def gather(self, traces: Mapping[str, Array]) -> Gather:
         """The gather of a run's traces by receiver, such as `Simulation.traces()`."""
