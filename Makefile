@@ -19,7 +19,7 @@ WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 
 MARKS = not nvrtc and not long
 CASES = --each-value
 STRATEGIES = overlap,persistent
-MOMENTS = 8
+MOMENTS = 5
 
 .PHONY: demo test every-case lint fuzz ranks fresh site gallery nvrtc oldest-nvrtc catalogue lock clean
 
