@@ -45,9 +45,11 @@ def expected(first: Array, box: Box, places: Array, samples: Array) -> Array:
     [
         ((40,), (5,), (33,), (-3,), "float64"),
         ((600,), (5,), (583,), (3,), "float32"),
+        ((40,), (5,), (33,), (0,), "float32"),
         ((20, 37), (3, 4), (15, 35), (2, -1), "float32"),
         ((12, 14, 50), (3, 2, 1), (9, 12, 47), (1, -2, 3), "float32"),
         ((12, 14, 50), (3, 2, 1), (9, 12, 47), (1, -2, 0), "float64"),
+        ((12, 14, 50), (3, 2, 1), (9, 12, 47), (0, 0, 0), "float32"),
     ],
 )
 def test_each_cell_has_the_sample_of_its_place(shape: Index, lo: Index, hi: Index, slopes: Index, dtype: Dtype) -> None:

@@ -191,7 +191,7 @@ class _Writer:
         operand: Operand = expr
         if isinstance(expr, Read):
             operand = self._moved(expr)
-        elif isinstance(expr, Now) and any(slopes(self.problem, expr)):
+        elif isinstance(expr, Now) and self.problem.signals[expr.signal].slopes:
             operand = Sample(expr.signal, self.ahead)
         number = self.pointer(operand, user)
         key = ("line", number)
