@@ -37,9 +37,19 @@ def blur(u, v):  # type: ignore[no-untyped-def]
     v.next[0, 0] = u[0, 1]
 
 
+@stencil
+def decay(v):  # type: ignore[no-untyped-def]
+    v.next[0, 0] = 0.9 * v[0, 0]
+
+
 @reduction("max", every=2)
 def slope(u, v):  # type: ignore[no-untyped-def]
     return u[1, 1] - v[-1, 0]
+
+
+@reduction("max", every=2)
+def rise(v):  # type: ignore[no-untyped-def]
+    return v[1, 1] - v[0, 0]
 
 
 @reduction("mean", every=1)
@@ -75,10 +85,20 @@ def plane(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout
     return plan, one_iteration(plan, options, start=1)
 
 
+def apart(strategy: StrategyName, depth: int, block: int | None) -> tuple[Layout, Schedule]:
+    """A reduction alone reads cells of others; the first device sends none, so its interior is all that it owns."""
+    grid = Grid((9, 7))
+    v = grid.field("v")
+    options = Options(strategy, depth, block)
+    problem = Problem.of(decay(v), reductions=[rise(v), drift(v)])
+    plan = layout(problem, Partition(grid, (2, 2)), options)
+    return plan, one_iteration(plan, options, start=1)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("depth", "block"), DEPTHS)
 def test_schedules_with_reductions_are_proved(strategy: StrategyName, depth: int, block: int | None) -> None:
-    for plan, schedule in (made(strategy, depth, block) for made in (line, alone, plane)):
+    for plan, schedule in (made(strategy, depth, block) for made in (line, alone, plane, apart)):
         iterations = program(plan, schedule)
         assert any(isinstance(op, Reduce) for op in schedule.ops)
         assert schedule.first == schedule.final
@@ -100,7 +120,8 @@ def test_reductions_are_due_at_multiples_of_the_runs_steps() -> None:
 def test_mutants_are_rejected_by_both_checkers(strategy: StrategyName, depth: int, block: int | None) -> None:
     outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
     kinds: dict[str, set[FaultKind]] = defaultdict(set)
-    for (plan, original), per_kind in ((line(strategy, depth, block), 3), (plane(strategy, depth, block), 1)):
+    for made, per_kind in ((line, 3), (plane, 1), (apart, 1)):
+        plan, original = made(strategy, depth, block)
         for verdict in judge_all(plan, original, mutants(original, per_kind)):
             assert verdict.outcome != "disagreement", (verdict.mutant.what, verdict.static, verdict.traced)
             outcomes[verdict.mutant.kind][verdict.outcome] += 1

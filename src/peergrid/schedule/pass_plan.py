@@ -73,9 +73,11 @@ class PassPlan:
         return len(self.layout.blocks) > 1
 
     def divided(self, device: int) -> bool:
-        """True if a device computes its interior separately: from its boundary region, or from earlier passes."""
-        inner = self.interior[device]
-        return not inner.empty and (self.multi_pass or inner != self.layout.partition.owned(device))
+        """True if a device computes its interior separately: from its boundary region, from earlier passes, or from an
+        exchange, where only reductions read what others send.
+        """
+        inner, owned = self.interior[device], self.layout.partition.owned(device)
+        return not inner.empty and (self.multi_pass or bool(self.peers[device]) or inner != owned)
 
     @cached_property
     def one_step(self) -> bool:
