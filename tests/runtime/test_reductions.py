@@ -155,6 +155,18 @@ def test_a_field_that_keeps_the_value_before_the_step_serves_as_such() -> None:
     assert part.reductions[0].previous == {"u.prev"}
 
 
+@pytest.mark.parametrize("offset", [2, -2])
+def test_a_read_across_a_reflecting_edge_asks_for_no_more_cells_than_a_device_has(offset: int) -> None:
+    grid = Grid((12,), "reflecting", "float64")
+    u = grid.field("u", np.arange(12.0) ** 2)
+    total = reduction("sum", name="total")(lambda u: u[offset])
+    one = Problem.of(step_line(u), reductions=total(u))
+    wanted = run(one, 3, devices="cpu:1")["total"].values
+    for devices in ("cpu:1", "cpu:2", "cpu:3"):
+        found = run(one, 3, devices=devices, kernel="reference", options=Options("serial", 1))["total"].values
+        assert np.array_equal(found, wanted), devices
+
+
 @stencil
 def step_line(u):
     u.next[0] = 0.5 * (u[-1] + u[1])

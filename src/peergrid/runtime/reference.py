@@ -92,11 +92,11 @@ class ReferenceKernel:
                 ]
 
     def _load(self, memory: DeviceMemory, name: str, box: Box, source: int, steps: int) -> Patch:
-        known = read_box(self.problem, name, box, steps)
+        block = memory.block(name, source)
+        known = read_box(self.problem, name, box, steps) & block.box  # beyond a mirror more are named than read
         if known.empty:
             return Patch(Box(box.lo, box.lo), np.empty((0,) * box.ndim, dtype=self.problem.grid.dtype))
-        view = memory.block(name, source).view(known)
-        return Patch(known, np.array(np.broadcast_to(view, known.shape)))
+        return Patch(known, np.array(np.broadcast_to(block.view(known), known.shape)))
 
     def _apply(self, stage: Stage, boxes: dict[str, Box], patches: dict[str, Patch], step: int) -> None:
         fresh: list[tuple[Patch, Box, Array]] = []
