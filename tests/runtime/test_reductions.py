@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import product
 from math import fsum, sqrt
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -165,6 +166,19 @@ def test_a_read_across_a_reflecting_edge_asks_for_no_more_cells_than_a_device_ha
     for devices in ("cpu:1", "cpu:2", "cpu:3"):
         found = run(one, 3, devices=devices, kernel="reference", options=Options("serial", 1))["total"].values
         assert np.array_equal(found, wanted), devices
+
+
+@pytest.mark.parametrize("kernel", ["compiled", "reference"])
+def test_a_field_with_values_one_step_before_the_first_is_reduced(kernel: Literal["compiled", "reference"]) -> None:
+    u = Grid((8,), dtype="float64").field("u", 1.0, prev=0.0)
+    onwards = stencil(lambda u: u.next.__setitem__(0, 2 * u[0] - u.prev[0]))
+    highest = reduction("max", name="highest")(lambda u: u[0])
+    change = reduction("max", name="change")(lambda u: u[0] - u.prev[0])
+    one = Problem.of(onwards(u), reductions=[highest(u), change(u)])
+    found = run(one, 3, devices="cpu:2", kernel=kernel)
+    assert found["highest"].values.tolist() == [2, 3, 4]
+    assert found["change"].values.tolist() == [1, 1, 1]
+    assert peergrid.run(onwards(u), 3, norm="u", devices="cpu:1").norms == pytest.approx([8**0.5] * 3)
 
 
 @stencil

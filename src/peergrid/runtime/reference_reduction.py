@@ -30,7 +30,7 @@ def reference_reductions(layout: Layout, total_steps: int) -> Reductions:
 
 def value_problem(problem: Problem, one: Reduction) -> Problem:
     """The problem whose step gives a new field the values of the reduction's expression; it reads all others."""
-    fields = (problem.grid.field(VALUE), *one.fields)
+    fields = (problem.grid.field(VALUE), *(replace(given, earlier=None) for given in one.fields))
     return Problem.of(Update(one.name, one.box, (Assignment(VALUE, one.value),), fields, (), one.params, one.tables))
 
 
