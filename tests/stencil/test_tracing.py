@@ -15,7 +15,7 @@ import pytest
 
 from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Box, Grid
-from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, sqrt, stencil, where
+from peergrid.stencil import Problem, Receiver, Stage, equal, maximum, minimum, reduction, sqrt, stencil, where
 from peergrid.stencil.expr import Binary, Const, Now, Param, Read, Unary, Where
 
 GRID = Grid(9)
@@ -172,6 +172,23 @@ def timeless(u, s) -> None:  # type: ignore[no-untyped-def]
     u.next[0] = u[0] + s
 
 
+def added(u, v) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + v[0]
+
+
+def twofold(u, s, t) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = s.now + t.now
+
+
+def earlier_and(u, before) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u.prev[0] + before[0]
+
+
+def earlier_set(u, before) -> None:  # type: ignore[no-untyped-def]
+    before.next[0] = u[0]
+    u.next[0] = u.prev[0]
+
+
 def gathered(u) -> None:  # type: ignore[no-untyped-def]
     u.next[0] = u[u[0]]
 
@@ -277,6 +294,23 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
         (
             lambda: Problem.of([follow(U, V), follow(GRID.field("u"), V)]),
             "Two different things are called 'u'; give each its own name.",
+        ),
+        (lambda: stencil(added)(U, GRID.field("u")), "Two different things are called 'u'; give each its own name."),
+        (
+            lambda: reduction("sum", name="r")(lambda u, v: u[0] + v[0])(U, GRID.field("u")),
+            "Two different things are called 'u'; give each its own name.",
+        ),
+        (
+            lambda: stencil(twofold)(U, GRID.signal("s", [1.0]), GRID.signal("s", [2.0])),
+            "Two different things are called 's'; give each its own name.",
+        ),
+        (
+            lambda: stencil(earlier_and)(U, GRID.field("u.prev")),
+            "Two different things are called 'u.prev'; give each its own name.",
+        ),
+        (
+            lambda: stencil(earlier_set)(U, GRID.field("u.prev")),
+            "Two different things are called 'u.prev'; give each its own name.",
         ),
     ],
 )

@@ -291,12 +291,17 @@ def _made_of(
     return Problem(grid, *named, stages, receivers, reductions)
 
 
+def add_by_name(found: dict[str, Named], item: Named) -> None:
+    """Add what has a name to those found. Raises UsageError if something else has the name."""
+    known = found.setdefault(item.name, item)
+    if known is not item and not _same(known, item):
+        raise UsageError(f"Two different things are called '{item.name}'; give each its own name.")
+
+
 def _by_name(items: Iterable[Named]) -> dict[str, Named]:
     found: dict[str, Named] = {}
     for item in items:
-        known = found.setdefault(item.name, item)
-        if known is not item and not _same(known, item):
-            raise UsageError(f"Two different things are called '{item.name}'; give each its own name.")
+        add_by_name(found, item)
     return found
 
 

@@ -18,7 +18,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal, Table
 from peergrid.stencil.elementary import expanded
 from peergrid.stencil.expr import Entry, Expr, Now, Number, Param, Read, as_expr, is_number, shown
-from peergrid.stencil.problem import Assignment, Update
+from peergrid.stencil.problem import Assignment, Update, add_by_name
 from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
 
 
@@ -34,9 +34,9 @@ class _Notes:
 
     def keep(self, before: Field, now: Field) -> None:
         """Let the first field take, in every step, the value of the other before it."""
+        add_by_name(self.fields, before)
+        add_by_name(self.fields, now)
         if before.name not in self.assignments:
-            self.fields.setdefault(before.name, before)
-            self.fields.setdefault(now.name, now)
             self.assign(before.name, Read(now.name, (0,) * now.grid.ndim))
 
     def assign(self, target: str, value: Number) -> None:
@@ -100,7 +100,7 @@ class Cell(_StandIn):
         return f"{self.described.name}[{', '.join('0' * self.described.grid.ndim)}]"
 
     def __getitem__(self, offset: int | Index) -> Read:
-        self.notes.fields.setdefault(self.described.name, self.described)
+        add_by_name(self.notes.fields, self.described)
         return Read(self.described.name, _offset(self.described, offset))
 
     @property
@@ -141,7 +141,7 @@ class Next:
             raise UsageError(
                 f"A stencil writes its own cell: expected '{self.described.name}.next' at offset 0, got {offset}."
             )
-        self.notes.fields.setdefault(self.described.name, self.described)
+        add_by_name(self.notes.fields, self.described)
         self.notes.assign(self.described.name, value)
 
 
@@ -157,7 +157,7 @@ class Clock(_StandIn):
 
     @property
     def now(self) -> Now:
-        self.notes.signals.setdefault(self.described.name, self.described)
+        add_by_name(self.notes.signals, self.described)
         return Now(self.described.name)
 
 
@@ -172,15 +172,13 @@ class Lookup(_StandIn):
         return f"the table '{self.described.name}' without an index; write {self.described.name}[...]"
 
     def __getitem__(self, index: Number) -> Entry:
-        known = self.notes.tables.setdefault(self.described.name, self.described)
-        if known is not self.described:
-            raise UsageError(f"Two different tables are called '{known.name}'; give each its own name.")
-        where = as_expr(index)
+        add_by_name(self.notes.tables, self.described)
+        name, where = self.described.name, as_expr(index)
         if where.is_condition:
             raise UsageError(
-                f"Table '{known.name}' is indexed by a number, got a condition; use peergrid.where(condition, 1, 0)."
+                f"Table '{name}' is indexed by a number, got a condition; use peergrid.where(condition, 1, 0)."
             )
-        return Entry(known.name, where)
+        return Entry(name, where)
 
 
 StandIn = Cell | Clock | Lookup | Expr | tuple["StandIn", ...]
