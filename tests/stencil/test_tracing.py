@@ -95,6 +95,37 @@ def test_the_value_one_step_before_is_a_field_of_its_own() -> None:
     assert update.assignments[0].value == Read("u", (0,))
 
 
+def raised(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = u[0] + 1
+
+
+def summed(u, v) -> None:  # type: ignore[no-untyped-def]
+    v.next[0] = u.prev[1] + u.prev[-1]
+
+
+def test_the_value_one_step_before_is_refused_where_it_would_be_of_another_step() -> None:
+    grow, part = stencil(raised), stencil(summed)(U, V).within(Box((2,), (4,)))
+    with pytest.raises(UsageError) as refused:
+        Problem.of([grow(U), part])
+    assert str(refused.value) == (
+        "Update 'summed' reads 'u.prev' at offset (-1,) from [2,4), beyond the cells in which it keeps it, but 'u' "
+        "changes there; let it run in all cells that change, or keep the value in a field of your own."
+    )
+    with pytest.raises(UsageError) as refused:
+        Problem.of([part, grow(U), history(U)])
+    assert str(refused.value) == (
+        "Update 'summed' reads 'u.prev' in cells where another stage reads it, too, so that it would be the value "
+        "before that stage; read it in one stage, or keep the value in a field of your own."
+    )
+    Problem.of([grow(U).within(Box((2,), (4,))), part])
+    Problem.of(Stage((history(U).within(Box((1,), (2,))), history(U).within(Box((4,), (5,))), part)))
+    for edge in ("periodic", "reflecting"):
+        u, v = Grid(9, edge).field("u"), Grid(9, edge).field("v")
+        Problem.of([grow(u), stencil(summed)(u, v)])
+        with pytest.raises(UsageError, match="beyond the cells in which it keeps it"):
+            Problem.of([grow(u).within(Box((8,), (9,))), stencil(summed)(u, v).within(Box((0,), (8,)))])
+
+
 def test_arguments_may_be_lists() -> None:
     @stencil
     def mix(weights, *fields):  # type: ignore[no-untyped-def]

@@ -80,6 +80,16 @@ class Grid:
         hi = tuple([b if p or b < n else n for b, n, p in zip(box.hi, self.shape, self.periodic, strict=True)])
         return Box(lo, hi)
 
+    def folded(self, box: Box) -> list[Box]:
+        """The cells of a box, those beyond reflecting edges mirrored back."""
+        parts = [box]
+        for axis, extent in enumerate(self.shape):
+            if self.boundary[axis] == "reflecting":
+                lo, hi, twice = box.lo[axis], box.hi[axis], 2 * extent
+                spans = [(max(lo, 0), min(hi, extent)), (max(-hi, 0), -lo), (twice - hi, min(twice - lo, extent))]
+                parts = [part.with_axis(axis, a, b) for part in parts for a, b in spans if a < b]
+        return parts
+
     def images(self, box: Box, window: Box) -> tuple[Box, ...]:
         """The parts of `window` that are `box` or one of its periodic copies."""
         return tuple(image & window for image, _ in self.shifted_images(box, window))

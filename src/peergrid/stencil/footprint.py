@@ -167,7 +167,7 @@ def _renewed(problem: Problem, name: str) -> bool:
         if read.field == name
     ]
     written = (_endless(problem.grid, update.box) for update, _ in problem.stages[number].writers(name))
-    seen = tuple(part for _, box in reading for part in _folded(problem.grid, box))
+    seen = tuple(part for _, box in reading for part in problem.grid.folded(box))
     return all(n > number for n, _ in reading) and not subtract(seen, *written)
 
 
@@ -202,19 +202,8 @@ def reduced_boxes(problem: Problem, reduction: Reduction, name: str, box: Box) -
     if cells.empty:
         return ()
     reads = sorted((read for read in reduction.reads if read.field == name), key=lambda read: read.offset)
-    seen = (part for read in reads for part in _folded(problem.grid, cells.shift(read.offset)))
+    seen = (part for read in reads for part in problem.grid.folded(cells.shift(read.offset)))
     return disjoint(part & _reach(problem, described.box) for part in seen)
-
-
-def _folded(grid: Grid, box: Box) -> list[Box]:
-    """The cells of a box, those beyond reflecting edges mirrored back."""
-    parts = [box]
-    for axis, extent in enumerate(grid.shape):
-        if grid.boundary[axis] == "reflecting":
-            lo, hi = box.lo[axis], box.hi[axis]
-            spans = [(max(lo, 0), min(hi, extent)), (max(-hi, 0), -lo), (2 * extent - hi, min(2 * extent - lo, extent))]
-            parts = [part.with_axis(axis, a, b) for part in parts for a, b in spans if a < b]
-    return parts
 
 
 def advanced_box(problem: Problem) -> Box:

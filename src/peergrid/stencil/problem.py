@@ -17,6 +17,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal, Table
 from peergrid.stencil.confine import answerable, check_reads, confined
 from peergrid.stencil.expr import Expr, Read, reads, shown
+from peergrid.stencil.previous import check_previous
 from peergrid.stencil.reduction import NORM, PREVIOUS, Reduction, checked, norm_of
 
 Named = TypeVar("Named", Field, Signal, Table)
@@ -167,7 +168,7 @@ class Problem:
         """The problem whose step consists of these stages, in this order; an update alone is a stage of its own.
 
         Raises UsageError if names clash, grids differ, or an update or reduction reads or writes outside a confined
-        field, or reads so far along a fixed axis that no cell is left.
+        field, or reads so far along a fixed axis that no cell is left, or finds `u.prev` of another step.
         """
         ordered = list(stages) if isinstance(stages, Iterable) else [stages]
         for part in ordered:
@@ -186,6 +187,7 @@ class Problem:
         _check_grids(fields.values(), grid)
         _check_earlier(fields)
         cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
+        check_previous(cut, grid)
         reduced = _check_reductions(asked, grid, cut)
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
         fields = _by_name(chain(fields.values(), more))
