@@ -358,6 +358,14 @@ def test_python_conditions_are_refused_while_tracing() -> None:
         Read("u", (0,)) ** True
 
 
+def test_expressions_are_compared_as_such() -> None:
+    a, b = Read("u", (0,)), Read("v", (0,))
+    assert a == Read("u", (0,))
+    assert a != b
+    assert a != "u"
+    assert {a: 1, b: 2}[Read("v", (0,))] == 2
+
+
 def test_what_numpy_and_python_make_of_a_value() -> None:
     a, b, two = Read("u", (0,)), Read("v", (0,)), Const(2.0)
     assert np.float32(2) * a == Binary("mul", two, a)
@@ -389,7 +397,10 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
         (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),
         (lambda a: math.sin(a), "so no function of Python takes it. There are "),
         (lambda a: max(a, 1), "minimum and maximum in place of if, and, or, min and max"),
-        (lambda a: where(a == 1, 1, 0), r"\(in place of == peergrid.equal\), got False"),
+        (lambda a: where(a == 1, 1, 0), r"compare expressions: use peergrid.equal\(value, 1\), or ~ of it, in "),
+        (lambda a: a != np.float32(2), r"compare expressions: use peergrid.equal\(value, np.float32\(2.0\)\)"),
+        (lambda a: 0 if a == 0.5 else 1, r"compare expressions: use peergrid.equal\(value, 0.5\)"),
+        (lambda a: where(a == 2 * a, 1, 0), r"\(in place of == peergrid.equal\), got False"),
         (lambda a: stencil(timeless)(U, GRID.signal("s", [1.0])), "got the signal 's' without a time; write s.now"),
     ],
 )

@@ -134,6 +134,17 @@ class Expr(metaclass=Interned):
     def __ge__(self, other: Number) -> Expr:
         return Binary("ge", self, as_expr(other))
 
+    def __eq__(self, other: object) -> bool:
+        """True for the same expression; whether values are equal is a condition, which only `equal` makes."""
+        if isinstance(other, Real):
+            raise NotInAStencil(
+                "A stencil's value is known only when it runs, and == and != compare expressions: use "
+                f"peergrid.equal(value, {shown(other)}), or ~ of it, in peergrid.where."
+            )
+        return self is other
+
+    __hash__ = object.__hash__
+
     def __and__(self, other: Number) -> Expr:
         return Binary("and", _condition(self), _condition(as_expr(other)))
 
@@ -414,8 +425,8 @@ UFUNCS: dict[str, Callable[..., Expr]] = {
 """NumPy's functions that a stencil has, by name; operands are expressions when they are called."""
 
 KNOWN = (
-    "There are + - * / **, abs, peergrid.sqrt, exp, log, sin, cos, tanh, minimum, maximum and where; compute anything "
-    "else beforehand, into a coefficient field or a signal."
+    "There are + - * / **, abs, peergrid.sqrt, exp, log, sin, cos, tanh, minimum, maximum, equal and where; compute "
+    "anything else beforehand, into a coefficient field or a signal."
 )
 
 
