@@ -37,7 +37,10 @@ def test_first_values_are_not_copied_where_nobody_writes_to_them() -> None:
 def test_first_values_are_those_of_when_the_field_was_made(dtype: str) -> None:
     grid, init = Grid((9, 7), dtype=dtype), np.zeros((9, 7))
     field, profile = grid.field("u", init), grid.profile("p", 0, init[:, 0])
-    init[...] = 1
+    own = np.zeros((9, 7), dtype)
+    spread = grid.field("v", np.broadcast_to(own, (9, 7)))
+    init[...] = own[...] = 1
+    assert not spread.init.any()
     assert not field.init.any()
     assert not profile.init.any()
     assert not field.init.flags.writeable

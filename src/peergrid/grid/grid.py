@@ -114,9 +114,9 @@ class Grid:
         """A field with one value for each cell of the grid, or of the box `within` alone.
 
         init: the first values. A number; or an array of the box's shape, which is converted to the grid's dtype, and
-        copied unless it is read-only (`array.flags.writeable = False`), so that later writes to it have no effect; or a
-        function from any box within that one to its values, for example read from a file, so that no process has to
-        hold the whole array.
+        copied unless it is read-only (`array.flags.writeable = False`), as well as what it is a view of, so that later
+        writes to it have no effect; or a function from any box within that one to its values, for example read from a
+        file, so that no process has to hold the whole array.
         prev: the values one step earlier, given in the same way, for stencils that read `u.prev`; default: `init`.
         Raises UsageError for values of another shape or kind, or that the dtype cannot hold.
         """
@@ -296,13 +296,23 @@ def _converted(name: str, grid: Grid, values: ArrayLike) -> Array:
     with np.errstate(over="raise"):
         try:
             real = _real(name, values)
-            array: Array = np.array(real, dtype=grid.dtype, copy=real.flags.writeable or None)
+            array: Array = np.array(real, dtype=grid.dtype, copy=_may_change(real) or None)
         except FloatingPointError:
             raise UsageError(
                 f"'{name}' takes numbers that {grid.dtype} can hold, got larger ones; scale them."
             ) from None
     array.flags.writeable = False
     return array
+
+
+def _may_change(array: NDArray[Any]) -> bool:
+    """True if an array, or one that it is a view of, can be written to."""
+    view: object = array
+    while isinstance(view, np.ndarray):
+        if view.flags.writeable:
+            return True
+        view = view.base
+    return False
 
 
 def _real(name: str, values: ArrayLike) -> NDArray[Any]:
