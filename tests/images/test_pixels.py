@@ -32,6 +32,7 @@ def test_division_is_that_of_whole_numbers(dtype: np.dtype[Any], divisor: int) -
 def test_values_are_cut_off_and_kept_within_the_type() -> None:
     assert list(table(parse("max(x - 20, 0) * 1.2 - 3"), TYPES[0])[[0, 20, 25, 255]]) == [0, 0, 3, 255]
     assert list(table(parse("0 * x / (x - x)"), TYPES[0])[:3]) == [0, 0, 0]  # no number
+    assert set(table(parse("3"), TYPES[0])) == {3}
     assert straight(table(parse("sqrt(x) * 16"), TYPES[0])) is None
     assert straight(table(parse("255 - x"), TYPES[0])) is not None
 
@@ -109,3 +110,5 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
         images.write(tmp_path / "a.png", np.zeros((2, 2)))
     with pytest.raises(UsageError, match="expected to be of uint8 or uint16, got int32"):
         images.apply("x", np.zeros((2, 2), np.int32), "cpu:1")
+    with pytest.raises(UsageError, match="A formula is text such as 'x / 3', or a function of a pixel, got None"):
+        images.apply(None, np.zeros((2, 2), np.uint8), "cpu:1")  # type: ignore[arg-type]

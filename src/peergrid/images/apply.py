@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from peergrid.arguments import brief
 from peergrid.errors import UsageError
 from peergrid.images.formula import Formula, parse
 from peergrid.images.table import Pixels, table
@@ -41,6 +42,8 @@ def apply(formula: str | Formula, image: Any, devices: str | Devices = "auto") -
 
 def applied(formula: str | Formula, image: Any, devices: str | Devices = "auto") -> Applied:
     """Apply a formula as `apply` does; the image with the time that it took."""
+    if not isinstance(formula, str) and not callable(formula):
+        raise UsageError(f"A formula is text such as 'x / 3', or a function of a pixel, got {brief(formula)}.")
     pixels = np.ascontiguousarray(image)
     if pixels.dtype not in (np.uint8, np.uint16):
         raise UsageError(f"An image is expected to be of uint8 or uint16, got {pixels.dtype}; convert it first.")

@@ -11,6 +11,7 @@ from peergrid.grid import Grid
 from peergrid.images.formula import Formula
 from peergrid.simulate import run
 from peergrid.stencil import Problem, minimum, stencil, where
+from peergrid.stencil.expr import as_expr
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8 | np.uint16]]
 FRACTION = 30  # bits after the point of a line, so that slopes up to 2 are whole numbers of 32 bits
@@ -39,7 +40,7 @@ def table(formula: Formula, dtype: np.dtype[Any]) -> Pixels:
 
     @stencil
     def pixel(x: Any) -> None:
-        new = formula(x[0])
+        new = as_expr(formula(x[0]))  # a formula may be a number alone
         x.next[0] = where(new > 0, minimum(new, float(most)), 0.0)
 
     values = np.arange(most + 1, dtype=np.float32)
