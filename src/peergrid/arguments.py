@@ -65,6 +65,14 @@ def check_name(what: str, name: object) -> None:
         )
 
 
+def check_steps(steps: Any) -> None:
+    """Raise UsageError for what is no number of steps that a run can make."""
+    if not is_whole(steps) or steps < 0:
+        raise UsageError(f"A run takes zero or more whole steps, got {brief(steps)}.")
+    if steps > MOST:
+        raise UsageError(f"A run takes at most {MOST:,} steps, got {steps:,}.")
+
+
 def check_kind(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
     """Raise UsageError for an argument that is of none of the kinds; expected: as in 'a NumPy array'."""
     if not isinstance(value, kinds):

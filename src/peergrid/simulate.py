@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from peergrid.arguments import MOST, brief, check_flag, is_one_of, is_whole, path_of
+from peergrid.arguments import brief, check_flag, check_steps, is_one_of, is_whole, path_of
 from peergrid.errors import Unstable, UsageError
 from peergrid.grid import Array, Box, Index
 from peergrid.grid.partition import Partition
@@ -482,9 +482,6 @@ def _reporter(simulation: Simulation, wanted: bool) -> Iterator[Callable[[int], 
 
 
 def _check(steps: int, options: object) -> None:
-    if not is_whole(steps) or steps < 0:
-        raise UsageError(f"A run takes zero or more whole steps, got {brief(steps)}.")
-    if steps > MOST:
-        raise UsageError(f"A run takes at most {MOST:,} steps, got {steps:,}.")
+    check_steps(steps)
     if not isinstance(options, Options | ResolvedOptions | None):
         raise UsageError(f"Options are given as peergrid.Options('overlap', depth=4), got {brief(options)}.")

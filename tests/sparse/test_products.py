@@ -139,6 +139,12 @@ WRONG = [
     (lambda at: CsrMatrix(ARRAY([0, 1]), ARRAY([0]), ARRAY([1])), "or float64 is expected, got 1 rows of int64"),
     (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(4)), r"A vector of 3 numbers is expected"),
     (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3)).set(np.ones(2)), r"3 numbers is expected, .* got \(2,\)"),
+    (lambda at: CsrMatrix.of(None), "A square matrix of SciPy or NumPy is expected, got None"),
+    (lambda at: SlicedMatrix.of(np.eye(3)), "'matrix' takes a CsrMatrix, which CsrMatrix.of makes, got "),
+    (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3) * 1j), "A vector of real numbers is expected, got "),
+    (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3), options="x"), "'options' takes peergrid.Options, such"),
+    (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3)).advance(-1), "zero or more whole steps, got -1"),
+    (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3)).advance(1.5), "zero or more whole steps, got 1.5"),
     (lambda at: Products(CsrMatrix.of(np.eye(3)), np.ones(3), "cpu:9"), "use fewer devices or a larger grid"),
 ]  # fmt: skip
 

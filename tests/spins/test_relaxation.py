@@ -138,6 +138,7 @@ WRONG = [
     (lambda: random_graph(33, 1), "A colour has a multiple of 32 variables, at most"),
     (lambda: BipartiteGraph(np.zeros((32, 3), np.uint32), np.zeros((32, 3), np.uint32)), "each with 4 neighbours; got"),
     (lambda: thresholds(float("nan")), "is a number, or infinite; got nan"),
+    (lambda: Relaxation(GRAPH, 0.1).advance(-1), "A run takes zero or more whole steps, got -1"),
     (lambda: Relaxation(GRAPH, 0.1, devices="cpu:90"), "use fewer devices or a larger grid"),
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from peergrid.arguments import check_kind, check_steps
 from peergrid.codegen.cache import default_cache
 from peergrid.errors import UsageError
 from peergrid.grid import Array
@@ -51,6 +52,7 @@ class Place:
 
 def place_of(devices: str | Devices | Place, comm: Communicator | None, options: Options) -> Place:
     """The place of a run on these devices. Raises UsageError if they are not available."""
+    check_kind("options", options, Options, "peergrid.Options, such as Options('async')")
     if isinstance(devices, Place):
         return devices
     if comm is None or not joins(comm):
@@ -96,6 +98,7 @@ class OwnKernelRun:
 
     def advance(self, steps: int) -> None:
         """Make passes, in pairs, by schedules that are proved first."""
+        check_steps(steps)
         for count, times in ((2, steps // 2), (1, steps % 2)):
             if times:
                 schedule = self.schedule(count)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.arguments import check_array
+from peergrid.arguments import brief, check_array
 from peergrid.errors import UsageError, extra
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +55,10 @@ class CsrMatrix:
         """From a SciPy matrix or array of any format, or a dense array. Raises UsageError if it is not square."""
         from scipy import sparse
 
-        found = sparse.csr_array(matrix)
+        try:
+            found = sparse.csr_array(matrix)
+        except (TypeError, ValueError):
+            raise UsageError(f"A square matrix of SciPy or NumPy is expected, got {brief(matrix)}.") from None
         if len(found.shape) != 2 or found.shape[0] != found.shape[1]:
             raise UsageError(f"A square matrix is expected, got one of shape {found.shape}.")
         if found.dtype.kind not in "fiub":

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from peergrid.arguments import check_steps
 from peergrid.codegen.cache import default_cache
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.errors import UsageError
@@ -75,6 +76,7 @@ class RangeProducts:
 
     def advance(self, steps: int) -> None:
         """Make products and wait for them. Raises DeviceFault if a device reads memory without access."""
+        check_steps(steps)
         pairs, rest = divmod(steps, 2)
         with self._driver.kept_current():
             for begun in range(0, pairs, AT_ONCE):

@@ -38,9 +38,11 @@ def check_matrix(matrix: object) -> None:
 
 
 def as_vector(matrix: CsrMatrix | SlicedMatrix, vector: Numbers) -> Numbers:
-    """A vector in the matrix' type. Raises UsageError if its length is not the number of rows."""
+    """A vector in the matrix' type. Raises UsageError if it is not real, or if its length is not the number of rows."""
     check_matrix(matrix)
     check_kind("vector", vector, np.ndarray, "a NumPy array")
+    if vector.dtype.kind not in "biuf":
+        raise UsageError(f"A vector of real numbers is expected, got {vector.dtype}.")
     if vector.shape != (matrix.rows,):
         raise UsageError(f"A vector of {matrix.rows} numbers is expected, as the matrix has rows; got {vector.shape}.")
     found: Numbers = np.ascontiguousarray(vector, matrix.values.dtype)

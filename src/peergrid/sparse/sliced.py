@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from peergrid.arguments import check_kind
 from peergrid.sparse.matrix import CsrMatrix, Numbers
 
 SLICE = 32
@@ -30,6 +31,7 @@ class SlicedMatrix:
     @classmethod
     def of(cls, matrix: CsrMatrix) -> SlicedMatrix:
         """The same matrix; its rows are added up in the same order."""
+        check_kind("matrix", matrix, CsrMatrix, "a CsrMatrix, which CsrMatrix.of makes")
         lengths, slices = matrix.lengths, -(-matrix.rows // SLICE)
         padded = np.zeros(slices * SLICE, np.int64)
         padded[: matrix.rows] = lengths
