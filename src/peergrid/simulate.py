@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -250,7 +250,7 @@ class Simulation:
             if self._restored is not None:
                 earlier = self._restored.records.reductions
                 found = {name: joined(earlier[name], later) for name, later in found.items()}
-            return MappingProxyType(found)
+            return found
 
     def state(self) -> State:
         """A copy of everything that another run needs to continue from here; see `restore`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
 from functools import cache
 from itertools import product
 from math import fsum, sqrt
@@ -240,6 +242,16 @@ def test_run_gives_them_too() -> None:
     result = peergrid.run(Problem.of(step_line(u), reductions=largest(u)), steps=10, devices="cpu:2")
     assert result.reductions["largest"].steps.tolist() == [5, 10]
     assert (result.reductions["largest"].values == 31.0).all()  # the fixed edge
+
+
+def test_results_and_states_can_be_pickled() -> None:
+    u = Grid((32,), dtype="float64").field("u", np.arange(32.0))
+    one = Problem.of(step_line(u), reductions=reduction("max", name="largest")(lambda u: u[0])(u))
+    with Simulation(one, 3, devices="cpu:2") as simulation:
+        simulation.run(3)
+        state, result = simulation.state(), simulation.result()
+    for kept, again in ((state.records, pickle.loads(pickle.dumps(state)).records), (result, deepcopy(result))):
+        assert np.array_equal(again.reductions["largest"].values, kept.reductions["largest"].values)
 
 
 @settings(max_examples=60, deadline=None)
