@@ -68,6 +68,7 @@ def test_fields_hold_a_number_an_array_or_a_profile() -> None:
         (lambda: Grid((3.0, 2)), "A grid's shape is expected to be one to three positive integers, got (3.0, 2)."),  # type: ignore[arg-type]
         (lambda: Grid(3, dtype=None), "A grid's dtype is 'float32' or 'float64', got None."),
         (lambda: Grid(3).field("u", 1j), "'u' takes real numbers, got a complex of dtype complex128."),
+        (lambda: Grid(2).field("u", [1, [2]]), "'u' takes numbers in rows of equal lengths, got [1, [2]]."),  # type: ignore[list-item]
         (lambda: Grid(3).field("u", {}), "'u' takes real numbers, got a dict of dtype object."),  # type: ignore[arg-type]
         (
             lambda: Grid(3).field("u", [1, 2, 1e39]),

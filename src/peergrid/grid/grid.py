@@ -329,7 +329,10 @@ def _real(name: str, values: ArrayLike) -> NDArray[Any]:
 def _on_host(name: str, values: Any) -> NDArray[Any]:
     """An array from numbers, or from an object with NumPy's array interface or DLPack."""
     if isinstance(values, np.ndarray) or hasattr(values, "__array_interface__") or not hasattr(values, "__dlpack__"):
-        return np.asarray(values)
+        try:
+            return np.asarray(values)
+        except ValueError:
+            raise UsageError(f"'{name}' takes numbers in rows of equal lengths, got {brief(values)}.") from None
     try:
         return np.from_dlpack(values)
     except (RuntimeError, BufferError, TypeError, ValueError) as error:
