@@ -94,8 +94,16 @@ def assigning(u):  # type: ignore[no-untyped-def]
             "Reduction 'total' is confined to [19,20)×[0,4), where no cell finds all that it reads.",
         ),
         (
+            lambda: with_(lambda u: u[0, 0] - u.prev.prev[0, 0], U),
+            "Reduction 'total' reads 'u.prev.prev', but no stencil has 'u.prev'; let one keep the value.",
+        ),
+        (
+            lambda: with_(lambda v: v.prev[0, 0], GRID.field("v")),
+            "Reduction 'total' reads 'v.prev', but no stencil has 'v'; let one keep the value.",
+        ),
+        (
             lambda: with_(lambda v: v[0, 0], Grid((3, 3)).field("v")),
-            f"All fields and tables of a problem share one grid; 'v' is on {Grid((3, 3))}.",
+            f"All fields, signals and tables of a problem share one grid; 'v' is on {Grid((3, 3))}.",
         ),
         (
             lambda: Problem.of(decay(U), reductions=[of(lambda u: u[0, 0], U)] * 2),  # type: ignore[list-item]

@@ -156,7 +156,7 @@ def _text(u: Any, table: Any) -> None:
         ),
         (
             lambda: Problem.of(scale(U, INDEX, Grid(9).table("table", [1]))),
-            "All fields and tables of a problem share one grid; 'table' is on Grid(shape=(9,), "
+            "All fields, signals and tables of a problem share one grid; 'table' is on Grid(shape=(9,), "
             "boundary=('fixed',), dtype='float32').",
         ),
     ],

@@ -191,9 +191,10 @@ class Problem:
         reduced = _check_reductions(asked, grid, cut)
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
         fields = _by_name(chain(fields.values(), more))
+        _check_known(reduced, fields)
         signals = _by_name(chain.from_iterable(u.signals for u in updates))
         tables = _by_name(chain(*(u.tables for u in updates), *(one.tables for one in reduced)))
-        _check_grids(tables.values(), grid)
+        _check_grids(chain(signals.values(), tables.values()), grid)
         _check_signals(u for stage in cut for u in stage.updates)
         params = dict(chain(*(u.params for u in updates), *(one.params for one in reduced)))
         recorded = _listed(receivers, Receiver, A_RECEIVER)
@@ -315,10 +316,12 @@ def _same(one: Field | Signal | Table, two: Field | Signal | Table) -> bool:
     return isinstance(one, Signal) and isinstance(two, Signal) and one == two and one.samples is two.samples
 
 
-def _check_grids(found: Iterable[Field | Table], grid: Grid) -> None:
+def _check_grids(found: Iterable[Field | Signal | Table], grid: Grid) -> None:
     for one in found:
         if one.grid != grid:
-            raise UsageError(f"All fields and tables of a problem share one grid; '{one.name}' is on {one.grid}.")
+            raise UsageError(
+                f"All fields, signals and tables of a problem share one grid; '{one.name}' is on {one.grid}."
+            )
 
 
 def _check_earlier(fields: Mapping[str, Field]) -> None:
@@ -362,6 +365,14 @@ def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[S
         apart = (f.name for f in one.fields if f.name.endswith(PREVIOUS) and f.name not in kept)
         found[one.name] = checked(one, grid, apart)
     return tuple(found.values())
+
+
+def _check_known(reduced: Iterable[Reduction], fields: Mapping[str, Field]) -> None:
+    """Raise UsageError if a reduction reads the value before the step of a field that there is not."""
+    for one in reduced:
+        for alias, name in ((alias, one.source(alias)[0]) for alias in sorted(one.previous)):
+            if name not in fields:
+                raise UsageError(f"{one.title} reads '{alias}', but no stencil has '{name}'; let one keep the value.")
 
 
 def _previous_fields(stages: Iterable[Stage]) -> frozenset[str]:
