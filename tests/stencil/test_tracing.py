@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import pickle
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,6 +21,7 @@ from peergrid.stencil.expr import Binary, Const, Now, Param, Read, Unary, Where
 
 GRID = Grid(9)
 U, V = GRID.field("u"), GRID.field("v")
+WIDE = Grid((9, 9)).signal("s", [[1.0]], (0, 0))
 
 
 @stencil
@@ -191,6 +193,10 @@ def whole(u) -> None:  # type: ignore[no-untyped-def]
     u.next = u[1]
 
 
+def set_before(u) -> None:  # type: ignore[no-untyped-def]
+    u.prev = 3
+
+
 def after(u) -> None:  # type: ignore[no-untyped-def]
     u.next[0] = u.next[1] + 1
 
@@ -205,6 +211,10 @@ def timeless(u, s) -> None:  # type: ignore[no-untyped-def]
 
 def added(u, v) -> None:  # type: ignore[no-untyped-def]
     u.next[0] = u[0] + v[0]
+
+
+def driven_by(u, s) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = s.now
 
 
 def twofold(u, s, t) -> None:  # type: ignore[no-untyped-def]
@@ -249,6 +259,11 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
             "A stencil assigns to 'u.next[0]', got an assignment to 'u.next'; add the offset.",
         ),
         (
+            lambda: stencil(set_before)(U),
+            "A stencil assigns to 'u.next[0]', got an assignment to 'u.prev'; the value before the step is kept by "
+            "itself.",
+        ),
+        (
             lambda: stencil(after)(U),
             "'u.next' is written, not read: all reads of a stage see what was there before it; read 'u', or put what "
             "needs the new values into a stage of its own.",
@@ -268,6 +283,15 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
             lambda: smooth(U, np.ones((9, 2))),
             "Stencil 'smooth' takes fields, signals, tables and finite numbers; 'k' is an array of shape (9, 2) (make "
             "it a field with grid.field, or a list of weights with .tolist()).",
+        ),
+        (
+            lambda: smooth(U, 10**400),
+            "Stencil 'smooth' takes fields, signals, tables and finite numbers; 'k' is a int.",
+        ),
+        (
+            lambda: Problem.of(stencil(driven_by)(U, WIDE)),
+            "All fields, signals and tables of a problem share one grid; 's' is on Grid(shape=(9, 9), "
+            "boundary=('fixed', 'fixed'), dtype='float32').",
         ),
         (lambda: smooth(U), "Stencil 'smooth' takes (u, k): missing a required argument: 'k'."),
         (lambda: Problem.of([]), "A problem needs at least one update, got none."),
@@ -395,6 +419,8 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
         (lambda a: 7 // a, "and no shifts. There are "),
         (lambda a: np.arcsin(a), "A stencil has no numpy.arcsin. There are "),
         (lambda a: np.ones(3) * a, r"got an array of shape \(3,\) \(make it a field"),
+        (lambda a: np.where(a > 0, 1, 2), r"A stencil has no numpy.where. There are .* equal and where; compute"),
+        (lambda a: a + 10**400, "A number of a stencil is below 1e308, got a larger one; use other units"),
         (lambda a: math.sin(a), "so no function of Python takes it. There are "),
         (lambda a: max(a, 1), "minimum and maximum in place of if, and, or, min and max"),
         (lambda a: where(a == 1, 1, 0), r"compare expressions: use peergrid.equal\(value, 1\), or ~ of it, in "),
@@ -408,6 +434,15 @@ def test_what_a_stencil_cannot_take_is_named(make: Callable[[Any], object], sent
     with pytest.raises(TypeError, match=sentence) as refused:
         make(Read("u", (0,)))
     assert isinstance(refused.value, PeergridError), "of the family that a program catches"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [operator.invert, abs, operator.pos, lambda u: u % 2, lambda u: 2 % u, lambda u: u & 1, lambda u: 1 | u],
+)
+def test_a_field_without_a_cell_has_no_operations(operation: Callable[[Any], Any]) -> None:
+    with pytest.raises(UsageError, match=r"A stencil combines values, got 'u' without a cell; write u\[0\]"):
+        stencil(operation)(U)
 
 
 def test_an_unknown_name_of_a_field_is_refused() -> None:

@@ -179,6 +179,9 @@ class Expr(metaclass=Interned):
             raise NotInAStencil(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
         return known(*(as_expr(one.item() if getattr(one, "shape", None) == () else one) for one in inputs))
 
+    def __array_function__(self, function: Callable[..., Any], *_: object) -> NoReturn:
+        raise NotInAStencil(f"A stencil has no numpy.{function.__name__}. {KNOWN}")
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Expr):
@@ -334,7 +337,10 @@ def as_expr(value: Number) -> Expr:
         return value
     if not is_number(value):
         raise NotInAStencil(f"A stencil combines values of fields, signals and numbers, got {shown(value)}.")
-    return Const(float(value))
+    try:
+        return Const(float(value))
+    except OverflowError:
+        raise NotInAStencil("A number of a stencil is below 1e308, got a larger one; use other units.") from None
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

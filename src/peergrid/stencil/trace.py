@@ -7,8 +7,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from operator import index
+from sys import float_info
 from typing import NoReturn, TypeVar
 
 import numpy as np
@@ -68,7 +68,8 @@ class _StandIn:
         raise UsageError(f"A stencil combines values, got {self!r}.")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
-    __pow__ = __rpow__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse
+    __pow__ = __rpow__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __abs__ = __pos__ = __invert__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
 
 
 @dataclass(repr=False)
@@ -109,11 +110,7 @@ class Cell(_StandIn):
 
     @next.setter
     def next(self, value: Number) -> NoReturn:
-        zeros = ", ".join("0" * self.described.grid.ndim)
-        raise UsageError(
-            f"A stencil assigns to '{self.described.name}.next[{zeros}]', got an assignment to "
-            f"'{self.described.name}.next'; add the offset."
-        )
+        self._refuse_assignment("next", "add the offset")
 
     @property
     def prev(self) -> Cell:
@@ -121,6 +118,14 @@ class Cell(_StandIn):
         before = replace(first, name=f"{self.described.name}{PREVIOUS}")
         self.notes.keep(before, self.described)
         return Cell(before, self.notes)
+
+    @prev.setter
+    def prev(self, value: Number) -> NoReturn:
+        self._refuse_assignment("prev", "the value before the step is kept by itself")
+
+    def _refuse_assignment(self, to: str, hint: str) -> NoReturn:
+        name, zeros = self.described.name, ", ".join("0" * self.described.grid.ndim)
+        raise UsageError(f"A stencil assigns to '{name}.next[{zeros}]', got an assignment to '{name}.{to}'; {hint}.")
 
 
 @dataclass(frozen=True)
@@ -308,7 +313,7 @@ def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
         return Clock(value, notes)
     if isinstance(value, Table):
         return Lookup(value, notes)
-    if is_number(value) and isfinite(value):
+    if is_number(value) and abs(value) <= float_info.max:
         key = f"{name}={float(value)!r}"
         notes.params[key] = float(value)
         return Param(key)
