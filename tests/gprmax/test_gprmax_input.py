@@ -85,6 +85,16 @@ def test_points_half_way_between_nodes_go_down(tmp_path: Path) -> None:
     assert source.node == (30, 41, 0)
 
 
+@pytest.mark.parametrize(("extent", "layers"), [("0.0309 0.0471", (15, 23)), ("0.0311 0.0469", (16, 24))])
+def test_a_sector_is_as_thick_as_its_extents_are_apart(tmp_path: Path, extent: str, layers: tuple[int, int]) -> None:
+    """The first is rounded to a node, then the thickness to cells; the far end may miss its nearest node."""
+    lines = f"#material: 6 0 1 0 soil\n#cylindrical_sector: z 0.03 0.03 {extent} 0.015 20 300 soil n\n"
+    domain = read(_file(tmp_path, VOLUME + lines)).domain
+    soil = [medium.name for medium in domain.media].index("soil")
+    found = np.flatnonzero((domain.ids[2] == soil).any(axis=(0, 1)))
+    assert (found[0], found[-1] + 1) == layers
+
+
 def test_a_time_window_is_in_seconds_or_in_samples(tmp_path: Path) -> None:
     seconds = read(_file(tmp_path, SMALL.replace("_window: 41", "_window: 1e-9")))
     assert seconds.plan.dt == 4.7173086734993682e-12

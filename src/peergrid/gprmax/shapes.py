@@ -184,7 +184,7 @@ def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, 
     """The axis normal to a prism, its first cell and thickness along it, its section and the first cell of that."""
     if isinstance(shape, Sector):
         axis = "xyz".index(shape.axis)
-        low, high = (nearest(e / frame.spacing[axis]) for e in shape.extent)
+        low, thickness = nearest(shape.extent[0] / frame.spacing[axis]), shape.extent[1] - shape.extent[0]
         others = [k for k in range(3) if k != axis]
         mask, first = _sector(frame, shape, others)
     else:
@@ -198,8 +198,8 @@ def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, 
         others = [k for k in range(3) if k != axis]
         low = corners[0][axis]
         thickness = shape.thickness if not isinf(shape.thickness) else frame.cells[axis] * frame.spacing[axis]
-        high = low + nearest(thickness / frame.spacing[axis])
         mask, first = _triangle(shape, [(c[others[0]], c[others[1]]) for c in corners])
+    high = low + nearest(thickness / frame.spacing[axis])
     if axis == frame.flat and high > low:
         low, high = 0, frame.cells[axis]
     if not 0 <= low <= high <= frame.cells[axis]:
