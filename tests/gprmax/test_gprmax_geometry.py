@@ -126,8 +126,12 @@ def test_media_of_every_kind_come_back_from_a_database(tmp_path: Path) -> None:
         ("#geometry_objects_write: 0 0 0 0.01 0.01 0.01 ../part", "to have a name without folders"),
         ("#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.001 0.001 .hidden n", "to have a name without folders"),
         ("#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.001 0.001 seen x", "to have n or f"),
-        ("#geometry_view: 0 0 0 0.01 0.01 0 0.001 0.001 0.001 seen n", "from lower to higher nodes"),
-        ("#geometry_objects_write: 0 0 0 0.02 0.01 0.01 part", "to lie within the domain"),
+        ("#geometry_view: 0 0 0 0.01 0.01 0 0.001 0.001 0.001 flat n", "from lower to higher nodes"),
+        ("#geometry_objects_write: 0 0 0 0.02 0.01 0.01 large", "to lie within the domain"),
+        (
+            "#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.001 0.001 seen f",
+            "to have a name of its own, got 'seen.vtkhdf'",
+        ),
         ("#geometry_objects_write: 0 0 0 0.01 0.01 0.01 results", "to have another name than results"),
     ],
 )

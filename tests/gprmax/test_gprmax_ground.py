@@ -90,6 +90,7 @@ def test_the_memory_of_a_run_counts_poles_before_anything_is_rasterised(tmp_path
          "to name a material, got 'loam'"),
         ("#material_crim: sand 0.6 sand 0.05 0.3 1e8 2e9 0.5 m\n#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 2 m b 1",
          "one Debye pole"),
+        ("#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 1 sand soil 1", "to have a name of its own, got 'soil' again"),
         ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 sail 1", "to name a fractal box"),
         ("#add_surface_roughness: 0 0 0.014 0.03 0.03 0.014 1 1 1 0.01 0.02 soil 1", "to lie on a face"),
         ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.2 soil 1", "within the domain"),
@@ -125,6 +126,17 @@ def test_cells_take_their_media_from_a_list(tmp_path: Path) -> None:
     assert names == ["pec", "c{list}"]
     assert domain.media[domain.ids[2, 4, 7, 21]].name == "c{list}"
     assert domain.media[domain.ids[2, 4, 5, 23]].name == "free_space"
+
+
+def test_a_list_of_media_gives_each_its_poles_once(tmp_path: Path) -> None:
+    path, pole = _cells(tmp_path), "#add_dispersion_debye: 1 3 1e-11 c\n"
+    with (tmp_path / "list.txt").open("a") as file:
+        file.write(pole)
+    assert any(len(medium.poles) == 1 for medium in read(path).domain.media)
+    with (tmp_path / "list.txt").open("a") as file:
+        file.write(pole)
+    with pytest.raises(UsageError, match=r"list.txt, line 7: .* to give a medium all its poles, got 'c'"):
+        _ = read(path).domain
 
 
 @pytest.mark.parametrize(

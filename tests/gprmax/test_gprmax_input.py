@@ -187,6 +187,11 @@ def test_the_documents_list_every_command() -> None:
         ("#ntff_surface: 0.02 0.02 0 0.08 0.04 0 s z0", "#ntff_surface is expected to have all six faces"),
         ("#ntff_far_field: 30 40 f n Etheta Emany", "got 'Emany'"),
         ("#time_step_stability_factor: 1 2", "to have 1 word, got 2"),
+        ("#waveform: ricker 1 1e9 pulse", "line 10: #waveform is expected to have a name of its own, got 'pulse'"),
+        ("#add_dispersion_debye: 1 3 1e-11 pec", "to give poles to no perfect conductor, got 'pec'"),
+        ("#add_dispersion_debye: 1 3 1e-11 soil pmc", "to give poles to no perfect conductor, got 'pmc'"),
+        ("#add_dispersion_debye: 1 3 1e-11 soil\n#add_dispersion_lorentz: 1 3 1e9 1e8 soil",
+         "line 11: #add_dispersion_lorentz is expected to give a medium all its poles, got 'soil' again"),
         ("#rx: 0.05 0.05 9 name Ez", None),
         ("#rx: 0.05 0.05 0 name Q", "'Q'"),
     ],
@@ -232,6 +237,13 @@ def _mutated(text: str, chance: random.Random) -> str:
         words[chance.randrange(len(words))] = other
         lines[at] = " ".join(words)
     return "\n".join(lines)
+
+
+def test_waveforms_from_files_have_names_of_their_own(tmp_path: Path) -> None:
+    for names in ("own own", "own pulse"):
+        (tmp_path / "waves.txt").write_text(f"{names}\n0 1\n1 0\n")
+        said = _sentence(tmp_path, f"{SMALL}#excitation_file: waves.txt\n")
+        assert said.startswith("model.in, line 10: #excitation_file is expected to have a name of its own, got '")
 
 
 def test_waveforms_are_those_of_gprmax() -> None:

@@ -91,7 +91,12 @@ def test_each_has_its_step_and_is_there_after_an_end(tmp_path: Path) -> None:
         (WHOLE.format(1, "results.h5"), "not that of results, got 'results.h5'"),
         (WHOLE.format(1, "a.vti"), "a name in .vtkhdf or .h5"),
         (WHOLE.format(1, "../a"), "a name without folders, got '../a'"),
-        (WHOLE.format(1, "a") + PART.format(2, "a.vtkhdf"), "names of their own, got 'a.vtkhdf' twice"),
+        (
+            WHOLE.format(1, "a") + PART.format(2, "a.vtkhdf"),
+            "line 9: #snapshot is expected to have a name of its own, got 'a.vtkhdf' again",
+        ),
+        (WHOLE.format(1, "a.h5") + "#geometry_objects_write: 0 0 0 0.01 0.01 0.01 a", "got 'a.h5' again; rename it"),
+        ("#geometry_view: 0 0 0 0.01 0.01 0.01 0.002 0.002 0.002 a n\n" + WHOLE.format(1, "a"), "line 9: #snapshot"),
         (WHOLE.format(1, "a").replace(" 0.002 0.002 0.002", " 0.02 0.002 0.002"), "in whole samples, within"),
     ],
 )

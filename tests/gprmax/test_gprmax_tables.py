@@ -53,10 +53,13 @@ SPACE = """\
 #material: 6 0.01 1 0.5 soil
 #material: 4 0 1 0 wet
 #add_dispersion_debye: 2 3 9e-12 1.7 3e-11 wet soil
-#add_dispersion_lorentz: 1 0.7 4e9 2e8 wet
-#add_dispersion_drude: 1 1e9 3e8 wet
+#material: 3 0 1 0 resonant
+#material: 2 0 1 0 plasma
+#add_dispersion_lorentz: 1 0.7 4e9 2e8 resonant
+#add_dispersion_drude: 1 1e9 3e8 plasma
 #box: 0 0 0 0.04 0.036 0.014 soil n
 #box: 0.02 0.01 0.01 0.03 0.02 0.02 wet pec soil
+#box: 0.03 0.01 0.01 0.034 0.02 0.02 resonant plasma soil
 #excitation_file: pulse.txt linear 0
 #waveform: contsine 1 1.5e9 wave
 #rx_array: 0.014 0.014 0.018 0.018 0.018 0.018 0.002 0.004 0.002

@@ -34,6 +34,7 @@ from peergrid.gprmax.objects import Edge, Flood, FractalBox, Lawn, Layer, Shape,
 from peergrid.gprmax.raster import Raster
 from peergrid.gprmax.shapes import Frame, cells, edges, nearest
 from peergrid.gprmax.soils import GRASS, WATER, Soil
+from peergrid.gprmax.text import Command, check_names
 from peergrid.gprmax.waves import Column, Formula, columns
 from peergrid.grid import Dtype, Index
 from peergrid.models.fdtd3d import (
@@ -82,13 +83,14 @@ class Plan:
         for name in ESSENTIAL:
             if name not in names:
                 raise UsageError(f"A model is expected to have a line '#{name}: …', got none; add it.")
-        boxes = [item.name for item in self.of(FractalBox)]
+        boxes = {item.name for item in self.of(FractalBox)}
+        check_names((item.command, item.name) for item in self.of(FractalBox) if item.name)
         for item in self.items:
             if isinstance(item, SampledWaves) and not item.file.is_file():
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
             if isinstance(item, Layer) and item.box not in boxes:
                 raise item.command.fault("to name a fractal box", f"'{item.box}'", "define it, or correct the name")
-        _ = self.frame, self.steps
+        _ = self.frame, self.steps, self.waves, media_of(self)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -133,15 +135,18 @@ class Plan:
 
     @cached_property
     def waves(self) -> Mapping[str, Formula | Column]:
-        """Waveforms by name; of equal names the last one."""
-        found: dict[str, Formula | Column] = {}
+        """Waveforms by name."""
+        found = tuple(self._waves())
+        check_names((command, name) for command, name, _ in found)
+        return {name: wave for _, name, wave in found}
+
+    def _waves(self) -> Iterator[tuple[Command, str, Formula | Column]]:
         for item in self.items:
             if isinstance(item, Wave):
-                found[item.name] = item.formula
+                yield item.command, item.name, item.formula
             elif isinstance(item, SampledWaves):
                 _, named = columns(item.command, item.file)
-                found |= {name: Column(item.command, str(item.file), name) for name in named}
-        return found
+                yield from ((item.command, name, Column(item.command, str(item.file), name)) for name in named)
 
     @property
     def mode(self) -> Mode:

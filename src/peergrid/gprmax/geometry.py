@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.gprmax.assemble import Plan, rasterised
-from peergrid.gprmax.items import OWN, Saved, View
+from peergrid.gprmax.items import OWN, Saved, SnapshotFile, View
 from peergrid.gprmax.library import SCHEMA, entry
 from peergrid.gprmax.raster import BIT, Ids, Raster
 from peergrid.gprmax.shapes import Frame
+from peergrid.gprmax.text import check_names
 from peergrid.gprmax.voxels import FIXED
 from peergrid.grid import Dtype, Index
 from peergrid.io.atomic import replacing
@@ -39,9 +40,9 @@ def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
     for item in wanted:
         lo, hi = _region(plan.frame, item)
         if isinstance(item, Saved):
-            written += _save(folder, item.name, plan, raster, media.all, lo, hi)
+            written += _save(folder, item, plan, raster, media.all, lo, hi)
         else:
-            path = folder / f"{item.name}.vtkhdf"
+            path = folder / item.files[0]
             with creating(path) as new:
                 if item.edges:
                     _edges(new.hdf5, plan.frame, raster, media.all, lo, hi)
@@ -52,9 +53,11 @@ def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
 
 
 def check(plan: Plan) -> None:
-    """Raises UsageError, one sentence with the line, for a file that cannot be written."""
+    """Raises UsageError, one sentence with the line, for a file that cannot be written, or not beside another."""
+    writing = (item for item in plan.items if isinstance(item, View | Saved | SnapshotFile))
+    check_names((item.command, name) for item in writing for name in item.files)
     for item in plan.items:
-        if isinstance(item, Saved) and f"{item.name}.h5" in OWN:
+        if isinstance(item, Saved) and item.files[0] in OWN:
             raise item.command.fault("to have another name than results", f"'{item.name}'", "rename it")
         if isinstance(item, View | Saved):
             lo, hi = _region(plan.frame, item)
@@ -75,15 +78,15 @@ def _strides(frame: Frame, item: View) -> Index:
 
 
 def _save(
-    folder: Path, name: str, plan: Plan, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index
+    folder: Path, item: Saved, plan: Plan, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index
 ) -> Iterator[Path]:
     """Write cells, components and which of these are fixed, and the database of their media."""
     where = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
     nodes = (slice(None), *(slice(a, b + 1) for a, b in zip(lo, hi, strict=True)))
     used = np.union1d(np.unique(raster.solid[where]), np.unique(raster.ids[nodes]))
     keys = _keys(media[number].name for number in used)
-    database = folder / f"{_identifier(name)}_materials.json"
-    with creating(folder / f"{name}.h5") as new:
+    cells, database = (folder / name for name in item.files)
+    with creating(cells) as new:
         file, bits = new.hdf5, raster.fixed[where]
         file.attrs["Title"] = str(plan.settings.get("title", ""))
         file.attrs["MaterialDatabase"] = database.stem
@@ -94,11 +97,11 @@ def _save(
         file["ID"] = np.searchsorted(used, raster.ids[nodes]).astype(np.uint32)
         layers = [(bits & BIT[key] != 0).astype(np.int8) for key in FIXED]
         file["rigidE"], file["rigidH"] = np.stack(layers[:12]), np.stack(layers[12:])
-    yield folder / f"{name}.h5"
+    yield cells
     document: Mapping[str, object] = {
         "schema": SCHEMA,
         "schema_version": 1,
-        "database": {"id": database.stem, "name": f"Media of {name}.h5", "version": "1"},
+        "database": {"id": database.stem, "name": f"Media of {cells.name}", "version": "1"},
         "materials": {key: entry(media[number]) for key, number in zip(keys, used, strict=True)},
     }
     with replacing(database) as partial:
@@ -110,12 +113,6 @@ def _keys(names: Iterable[str]) -> list[str]:
     """Keys that gprMax accepts: letters, digits and some marks."""
     plain = ("".join(c if c.isascii() and c.isalnum() else "_" for c in name) for name in names)
     return [f"material_{number:03d}_{name[:60]}" for number, name in enumerate(plain)]
-
-
-def _identifier(name: str) -> str:
-    """A name that gprMax accepts for a database."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
-    return plain if plain[0].isalpha() else f"database_{plain}"
 
 
 def _image(

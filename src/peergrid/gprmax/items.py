@@ -201,6 +201,11 @@ class View(Placed):
     step: Step = (0.0, 0.0, 0.0)
     edges: bool = False
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The name of its file."""
+        return (f"{self.name}.vtkhdf",)
+
 
 @dataclass(frozen=True)
 class SnapshotFile(Placed):
@@ -214,18 +219,25 @@ class SnapshotFile(Placed):
     step: Step = (0.0, 0.0, 0.0)
 
     @property
-    def file(self) -> str:
-        """The file's name."""
-        return self.name if Path(self.name).suffix else f"{self.name}.vtkhdf"
+    def files(self) -> tuple[str, ...]:
+        """The name of its file."""
+        return (self.name if Path(self.name).suffix else f"{self.name}.vtkhdf",)
 
 
 @dataclass(frozen=True)
 class Saved(Placed):
-    """A file of cells that can be read again."""
+    """A file of cells that can be read again, and one of their media."""
 
     lo: Place = field(metadata=LOWER)
     hi: Place = field(metadata=UPPER)
     name: Stem
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Their names; that of the media is one that gprMax accepts for a database."""
+        plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in self.name)
+        database = plain if plain[0].isalpha() else f"database_{plain}"
+        return f"{self.name}.h5", f"{database}_materials.json"
 
 
 @dataclass(frozen=True)

@@ -41,15 +41,13 @@ class Media:
                 self._name(item)
             elif isinstance(item, Mixing | Choice | Moist):
                 if item.name in self._mixings:
-                    raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
+                    raise item.command.again(item.name)
                 self._mixings[item.name] = item
         for item in items:
             if isinstance(item, Dispersion | Material) and item.poles:
-                poles = tuple(_pole(item.command, pole) for pole in item.poles)
                 for name in item.materials if isinstance(item, Dispersion) else (item.name,):
                     place = self.place(item.command, name)
-                    medium = self._known[place]
-                    self._known[place] = replace(medium, poles=medium.poles + poles)
+                    self._known[place] = with_poles(item.command, self._known[place], item.poles)
 
     @property
     def all(self) -> tuple[Medium, ...]:
@@ -183,7 +181,7 @@ class Media:
         if "+" in item.name:
             raise item.command.fault("to have a name without '+'", f"'{item.name}'", "use '_'")
         if item.name in self._places:
-            raise item.command.fault("to have a name of its own", f"'{item.name}' again", "rename it")
+            raise item.command.again(item.name)
         self._places[item.name] = self._add(item.medium)
 
     def _add(self, medium: Medium) -> int:
@@ -220,6 +218,18 @@ def _harmonic(values: list[float]) -> float:
         return 0.0
     total = sum(0.0 if isinf(value) else 1 / value for value in values)
     return len(values) / total if total else float("inf")
+
+
+def with_poles(command: Command, medium: Medium, poles: Iterable[PoleSpec]) -> Medium:
+    """A medium with poles. Raises UsageError for a perfect conductor, and for a medium that has poles already."""
+    if medium.stops_electric or medium.stops_magnetic:
+        raise command.fault("to give poles to no perfect conductor", f"'{medium.name}'", "take it out")
+    if medium.poles:
+        raise command.fault(
+            "to give a medium all its poles", f"'{medium.name}' again",
+            "leave one of the commands, gprMax would use the last alone",
+        )  # fmt: skip
+    return replace(medium, poles=tuple(_pole(command, pole) for pole in poles))
 
 
 def _pole(command: Command, given: PoleSpec) -> Pole:

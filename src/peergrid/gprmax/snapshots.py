@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
 from peergrid.gprmax.items import SnapshotFile
 from peergrid.gprmax.shapes import nearest
@@ -35,12 +34,7 @@ class Region:
 
 def regions(plan: Plan) -> tuple[Region, ...]:
     """The snapshots that a model requests. Raises UsageError, one sentence with the line, for one that is not valid."""
-    found = tuple(_placed(plan, item) for item in plan.of(SnapshotFile))
-    names = [one.file for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"Snapshots are expected to have names of their own, got '{name}' twice; rename one.")
-    return found
+    return tuple(_placed(plan, item) for item in plan.of(SnapshotFile))
 
 
 def _placed(plan: Plan, item: SnapshotFile) -> Region:
@@ -59,7 +53,7 @@ def _placed(plan: Plan, item: SnapshotFile) -> Region:
     step = item.after if item.after is not None else nearest((item.time or 0.0) / plan.dt)
     if not 0 <= step <= plan.steps:
         raise item.command.fault(f"to be of a step from 0 to {plan.steps}", str(step), "take it earlier")
-    return Region(item.file, step, tuple(lo), count, tuple(stride))
+    return Region(item.files[0], step, tuple(lo), count, tuple(stride))
 
 
 def taken(built: BuiltDomain, region: Region, field: Callable[[str], Array]) -> dict[str, Array]:

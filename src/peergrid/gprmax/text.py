@@ -7,7 +7,7 @@ the folder of the file that names them, and must lie inside the folder of the mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,19 @@ class Command:
     def fault(self, expected: str, came: str, advice: str) -> UsageError:
         """The error of a command with words that are not valid."""
         return UsageError(f"{self.what} is expected {expected}, got {shown(came)}; {advice}.")
+
+    def again(self, name: str) -> UsageError:
+        """The error of a command with a name that another has."""
+        return self.fault("to have a name of its own", f"'{name}' again", "rename it")
+
+
+def check_names(named: Iterable[tuple[Command, str]]) -> None:
+    """Raises UsageError for the first command with the name of one before it."""
+    known = set[str]()
+    for command, name in named:
+        if name in known:
+            raise command.again(name)
+        known.add(name)
 
 
 def commands(file: Path) -> tuple[Command, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from peergrid.errors import UsageError
 from peergrid.files import reason
 from peergrid.gprmax.items import Dispersion, IgnoredCommand, Material
 from peergrid.gprmax.library import Database
-from peergrid.gprmax.media import Media
+from peergrid.gprmax.media import Media, with_poles
 from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.raster import BIT, NOTHING, Ids, Offset, Raster
 from peergrid.gprmax.shapes import Frame
@@ -139,7 +138,7 @@ def listed(file: Path) -> list[Medium]:
             for name in item.materials:
                 if name not in made:
                     raise item.command.fault("to name a material above", f"'{shown(name)}'", "correct it")
-                made[name] = replace(made[name], poles=made[name].poles + tuple(one.pole for one in item.poles))
+                made[name] = with_poles(item.command, made[name], item.poles)
         elif not isinstance(item, IgnoredCommand):
             raise UsageError(f"'{file.name}' is expected to list materials alone, got other commands; take them out.")
     return list(made.values())

@@ -12,7 +12,7 @@ import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
-from peergrid.gprmax.text import Command
+from peergrid.gprmax.text import Command, check_names
 from peergrid.io.rule import FileName, Finite, Name, Positive
 from peergrid.models.waveforms import Doubles
 
@@ -133,6 +133,7 @@ def columns(command: Command, file: Path) -> tuple[Doubles | None, Mapping[str, 
             "correct the path or the file",
         ) from None  # fmt: skip
     names = rows[0] if rows else []
+    check_names((command, name) for name in names)
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] != len(names) or not np.isfinite(values).all():
         raise command.fault(
             "to name a file with a column of at least two finite numbers under each name",
