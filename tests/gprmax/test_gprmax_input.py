@@ -347,6 +347,38 @@ def test_other_plane_waves_are_refused(tmp_path: Path, line: str, said: str) -> 
     assert said in _sentence(tmp_path, VOLUME + line)
 
 
+CFS = "#pml_cfs: constant forward 0 0 constant forward {0} {0} quartic forward 0 None"
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "said"),
+    [
+        (["#hertzian_dipole: z 0.03 0.03 0.06 pulse"], 6, "expected on nodes from 0 to (30, 30, 29), which have Ez"),
+        (["#magnetic_dipole: y 0.06 0.03 0.03 pulse"], 6, "expected on nodes from 0 to (29, 30, 29), which have Hy"),
+        (["#plate: 0.02 0.02 0.03 0.04 0.04 0.03 pec", "#voltage_source: x 0.03 0.03 0.03 50 pulse"], 7,
+         "expected between conductors, got 'pec' at its edge"),
+        (["#plane_wave_vector: 0 0.02 0.02 0.04 0.04 0.04 0 0 1 0 pulse"], 6, "expected in a box within nodes 1 to 29"),
+        (["#thin_wire: 0.03 0.03 0.02 0.03 0.03 0.04 0.001"], 6, "expected to have a radius above 0 and below half"),
+        (["#pml_cfs: " + 3 * "constant forward 1 1 "] * 3, 8, "expected to have one stretch or two, got 3"),
+        ([CFS.format(0)], 6, "expected to have least values of κ that add up to at least 1, each above 0, got 0;"),
+        ([CFS.format(1), CFS.format(0)], 7, "expected to have least values of κ that add up"),
+    ],
+)  # fmt: skip
+def test_sentences_about_a_domain_begin_with_command_and_line(
+    tmp_path: Path, lines: list[str], number: int, said: str
+) -> None:
+    found = _sentence(tmp_path, VOLUME + "\n".join(lines))
+    assert found.startswith(f"model.in, line {number}: {lines[-1].partition(':')[0]}")
+    assert said in found
+
+
+def test_sentences_about_thick_absorbers_and_axes_begin_with_command_and_line(tmp_path: Path) -> None:
+    thick = _sentence(tmp_path, VOLUME.replace("cells: 3", "cells: 15"))
+    assert thick.startswith("model.in, line 4: #pml_cells is expected to leave cells between its sides along x, got 30")
+    turned = _sentence(tmp_path, SMALL.replace("dipole: z", "dipole: x"))
+    assert turned.startswith("model.in, line 7: #hertzian_dipole drives Ex, which mode TMz does not have")
+
+
 FAR = """\
 #hertzian_dipole: z 0.03 0.03 0.03 pulse
 #ntff_surface: 0.014 0.016 0.018 0.044 0.046 0.042 around

@@ -99,11 +99,17 @@ TWO = (Stretch(), Stretch(sigma=Grading(0.0, 5.0, 3)))
         ({"steps": 0}, "steps are expected"),
         ({"receivers": (Receiver((9, 0, 0)),)}, r"Receiver 1 .* got \(9, 0, 0\)"),
         ({"sources": (ElectricDipole("z", (4, 4, 11), PULSE),)}, r"Source 1 .* got \(4, 4, 11\)"),
+        ({"sources": (ElectricDipole("z", (4, 4, 10), PULSE),)}, r"Source 1 .* to \(8, 9, 9\), which have Ez, got \(4"),
+        ({"sources": (MagneticDipole("y", (8, 4, 4), PULSE),)}, r"Source 1 .* to \(7, 9, 9\), which have Hy, got \(8"),
+        ({"sources": (VoltageSource("z", (4, 4, 4), PULSE, 50.0),), "ids": np.ones((6, 9, 10, 11), np.uint8)},
+         "Source 1 is expected between conductors, got 'pec' at its edge"),
         ({"sources": (VoltageSource("z", (4, 4, 4), PULSE, -1.0),)}, "resistance not below 0"),
         ({"sources": (TransmissionLine("z", (4, 4, 4), PULSE, 0.0),)}, "resistance above 0"),
         ({"sources": (TransmissionLine("z", (4, 4, 4), PULSE, 50.0),)}, "10 cells beside it"),
-        ({"absorber": absorbing(4)}, "leave cells between them along x"),
+        ({"absorber": absorbing(4)}, "leave cells between its sides along x, got 8 of 8 cells"),
         ({"absorber": replace(absorbing(2), stretches=())}, "one stretch or two"),
+        ({"absorber": replace(absorbing(2), stretches=(Stretch(kappa=Grading(0.0, 0.0)),))}, "1, each above 0"),
+        ({"absorber": replace(absorbing(2), stretches=(Stretch(), Stretch(kappa=Grading())))}, "above 0, got 1 and 0;"),
         ({"absorber": replace(absorbing(2), stretches=TWO)}, "damp waves of every frequency"),
     ],
 )  # fmt: skip
@@ -116,6 +122,8 @@ def test_a_plane_refuses_what_it_does_not_have() -> None:
     source = ElectricDipole("x", (4, 4, 0), PULSE)
     with pytest.raises(UsageError, match="drives Ex, which mode TMz does not have"):
         build(vacuum((8, 9, 1), 5, mode="TMz", sources=(source,)))
+    for source in (ElectricDipole("z", (8, 9, 0), PULSE), MagneticDipole("x", (8, 8, 0), PULSE)):
+        assert build(vacuum((8, 9, 1), 5, mode="TMz", sources=(source,))).problem.signals
 
 
 def test_media_cost_memory_only_where_they_differ() -> None:

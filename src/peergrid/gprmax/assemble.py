@@ -52,6 +52,7 @@ from peergrid.models.fdtd3d import (
     Receiver,
     Slab,
     Stretch,
+    Subjects,
     TransmissionLine,
     VoltageSource,
     remembered,
@@ -247,6 +248,18 @@ def far_fields(plan: Plan) -> Iterator[FarField]:
         yield FarField(lo, hi, spectrum.frequencies, one.theta, one.phi, one.name or one.spectrum)
 
 
+def subjects(plan: Plan) -> Subjects:
+    """What sentences call the parts of a domain: their commands and lines."""
+    absorber = plan.subject("pml_cells", Subjects.absorber)
+    return Subjects(
+        absorber,
+        next((item.command.what for item in reversed(plan.of(Stretching))), absorber),
+        tuple(item.command.what for item in plan.items if isinstance(item, Source | Incoming)),
+        tuple(item.command.what for item in plan.of(Wire)),
+        tuple(item.command.what for item in plan.of(FarDirections)),
+    )
+
+
 def _wire(frame: Frame, item: Wire) -> PlacedWire:
     lo, hi = (frame.source(item.command, corner) for corner in (item.lo, item.hi))
     extended = [axis for axis in range(3) if hi[axis] != lo[axis]]
@@ -306,12 +319,8 @@ def _absorber(plan: Plan, media: Media, raster: Raster) -> Absorber:
         length = plan.frame.cells[axis]
         if not thickness:
             continue
-        if thickness >= length:
-            raise UsageError(
-                f"{plan.subject('pml_cells', 'The absorber')} is expected to leave cells between its sides, "
-                f"got {thickness} of {length} cells along {side[0]}; make it thinner."
-            )
-        plane = raster.solid.take(thickness - 1 if side[1] == "-" else length - thickness, axis)
+        inner = min(thickness, length)
+        plane = raster.solid.take(inner - 1 if side[1] == "-" else length - inner, axis)
         slabs.append((side, Slab(thickness, float(permittivity[plane].mean()), float(permeability[plane].mean()))))
     stretches = tuple(item.stretch for item in plan.of(Stretching)) or (Stretch(),)
     return Absorber(tuple(slabs), plan.settings.get("pml_formulation", "HORIPML"), stretches)

@@ -70,7 +70,7 @@ KIND = TypeVar("KIND", bound=Placed)
 WRITTEN = (
     Material, DatabaseMedium, Dispersion, Mixing, Choice, Moist, Body, FractalBox, Layer, Voxels, Wire, Wave,
     SampledWaves, Source, Incoming, ReceiverNode, ReceiverRows, Faces, Spectrum, FarDirections, Wall, SnapshotFile,
-    View, Saved, IgnoredCommand,
+    View, Saved, Stretching, IgnoredCommand,
 )  # fmt: skip
 SETTINGS = (
     "title", "domain", "dx_dy_dz", "time_window", "time_step_stability_factor", "domain_mode", "magnetic_averaging",

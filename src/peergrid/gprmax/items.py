@@ -323,8 +323,8 @@ class Wall(Placed):
 
 
 @dataclass(frozen=True)
-class Stretching:
-    """A factor of the absorbers."""
+class Stretching(Placed):
+    """A factor of the absorbers, of which there are two at most."""
 
     stretch: Stretch
 

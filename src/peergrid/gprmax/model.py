@@ -10,7 +10,7 @@ from typing import Self
 
 from peergrid.errors import UsageError, about
 from peergrid.gprmax import geometry, snapshots
-from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources
+from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources, subjects
 from peergrid.gprmax.items import IgnoredCommand, Setting, Source, Stretching
 from peergrid.gprmax.objects import Voxels
 from peergrid.gprmax.survey import anchors, positions, stepping
@@ -209,7 +209,7 @@ class InputModel:
         with about(self.file):
             geometry.check(self.plan)
             regions = snapshots.regions(self.plan)
-            built = build(self.domain, self)
+            built = build(self.domain, self, subjects(self.plan))
         if regions and (self.placed is not None or self.survey is not None):
             notes.append("The model asks for snapshots in files of their own, but a survey takes none.")
         own = vars(built) | {"pictures": self.pictures}

@@ -63,10 +63,6 @@ def _check(tables: Tables) -> None:
     if (grid.time_window is None) == (grid.steps is None):
         got = "neither" if grid.steps is None else "both"
         raise UsageError(f"grid is expected to have a time_window or a number of steps, got {got}; give one of them.")
-    if len(tables.absorber.stretches) > 2:
-        raise UsageError(
-            f"absorber.stretch is expected once or twice, got {len(tables.absorber.stretches)}; take some out."
-        )
     for snapshot in tables.snapshots:
         if (snapshot.time is None) == (snapshot.after is None):
             got = "neither" if snapshot.time is None else "both"

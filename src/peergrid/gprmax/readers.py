@@ -113,7 +113,7 @@ def formulation(command: Command, folder: Path) -> Item:
 def stretching(command: Command, folder: Path) -> Item:
     of_all(command, 12)
     alpha, kappa, sigma = (_grading(command, place) for place in (0, 4, 8))
-    return Stretching(Stretch(alpha, kappa, sigma))
+    return Stretching(command, Stretch(alpha, kappa, sigma))
 
 
 def of_all(command: Command, count: int) -> None:

@@ -152,7 +152,8 @@ class AbsorberSpec:
         cells = self.cells if isinstance(self.cells, tuple) else (self.cells,) * 6
         yield Setting("pml_cells", cells[::2] + cells[1::2])
         yield Setting("pml_formulation", self.formulation)
-        yield from (Stretching(one.stretch) for one in self.stretches)
+        for number, one in enumerate(self.stretches, start=1):
+            yield Stretching(Command.table(f"absorber.stretch[{number}]"), one.stretch)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Read first `domain` (a model as data, rasterised), then `yee` (the stencils), `a
 """
 
 from peergrid.models.fdtd3d.build import BuiltDomain, build
+from peergrid.models.fdtd3d.check import Subjects
 from peergrid.models.fdtd3d.domain import (
     AXES,
     COMPONENTS,
@@ -61,6 +62,7 @@ __all__ = [
     "Receiver",
     "Slab",
     "Stretch",
+    "Subjects",
     "TransmissionLine",
     "VoltageSource",
     "Wire",

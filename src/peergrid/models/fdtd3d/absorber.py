@@ -11,7 +11,7 @@ M = 1 + αq (the same, 66 (2018) 2987). A memory has the size of the differences
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,24 @@ def curves(
             graded = _graded(absorber, slab, spacing, np.clip(depth / slab.cells, 0, 1), dt)
             found.append(_joined(found[-1], graded, inside))
     return found[-1]
+
+
+def faults(absorber: Absorber) -> Iterator[str]:
+    """Reasons against an absorber's stretches, each as the end of a sentence."""
+    count = len(absorber.stretches)
+    if not 1 <= count <= 2:
+        yield f"is expected to have one stretch or two, got {count}; leave one or two"
+        return
+    least = [_least(stretch.kappa) for stretch in absorber.stretches]
+    if sum(least) < 1 or (absorber.formulation == "HORIPML" and min(least) <= 0):
+        above = ", each above 0" if absorber.formulation == "HORIPML" else ""
+        got = " and ".join(f"{value:g}" for value in least)
+        yield f"is expected to have least values of κ that add up to at least 1{above}, got {got}; raise them"
+
+
+def _least(grading: Grading) -> float:
+    most = 0.0 if grading.most is None else grading.most
+    return most if grading.order == 0 else min(grading.least, most)
 
 
 def _neutral(stretches: int, added: bool, length: int) -> Curves:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from peergrid.grid import Array, Field, Index
 from peergrid.models.fdtd3d import wire
 from peergrid.models.fdtd3d.assembly import Half
-from peergrid.models.fdtd3d.check import check, growing
+from peergrid.models.fdtd3d.check import Subjects, check, growing
 from peergrid.models.fdtd3d.constants import ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import AXES, CoaxialFeed, Component, Domain, Pictures, PlaneWave, TransmissionLine
 from peergrid.models.fdtd3d.far_field import Surface, surfaces
@@ -180,14 +180,15 @@ class BuiltDomain:
         return (folder / "results.h5", *draw_sections(folder, self, traces))
 
 
-def build(domain: Domain, model: Model | None = None) -> BuiltDomain:
-    """The problem of a domain; model: what it is of, by default the domain itself (`model.DomainModel`).
+def build(domain: Domain, model: Model | None = None, subjects: Subjects | None = None) -> BuiltDomain:
+    """The problem of a domain; model: what it is of, by default the domain itself (`model.DomainModel`); subjects: what
+    sentences call its parts.
 
     Raises UsageError where the domain cannot mean anything (see `check`).
     """
     from peergrid.models.fdtd3d.model import DomainModel  # which is built here
 
-    check(domain)
+    check(domain, subjects or Subjects())
     lattice = Lattice.of(domain)
     grid = lattice.grid
     driven = drives(lattice)

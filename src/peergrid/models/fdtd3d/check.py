@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import sqrt
 
 from peergrid.errors import UsageError
 from peergrid.grid import Index
-from peergrid.models.fdtd3d import far_field, feed, plane_wave, wire
+from peergrid.models.fdtd3d import absorber, far_field, feed, plane_wave, wire
 from peergrid.models.fdtd3d.constants import SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.domain import (
     AXES,
     COMPONENTS,
     CoaxialFeed,
+    Component,
     Domain,
     MagneticDipole,
     PlaneWave,
+    Source,
     TransmissionLine,
     VoltageSource,
 )
 
 
-def check(domain: Domain) -> None:
+@dataclass(frozen=True)
+class Subjects:
+    """What sentences call the parts of a domain: the absorber and its stretches, and others, by default by number."""
+
+    absorber: str = "The absorber"
+    stretches: str = "The absorber"
+    sources: tuple[str, ...] = ()
+    wires: tuple[str, ...] = ()
+    far_fields: tuple[str, ...] = ()
+
+    def source(self, number: int) -> str:
+        return self.sources[number - 1] if self.sources else f"Source {number}"
+
+    def wire(self, number: int) -> str:
+        return self.wires[number - 1] if self.wires else f"Wire {number}"
+
+    def far_field(self, number: int) -> str:
+        return self.far_fields[number - 1] if self.far_fields else f"Far field {number}"
+
+
+def check(domain: Domain, subjects: Subjects) -> None:
     """Raises UsageError with the first fault."""
-    for fault in _faults(domain):
+    for fault in _faults(domain, subjects):
         raise UsageError(fault)
 
 
@@ -50,7 +73,7 @@ def _limit(domain: Domain) -> float:
     return 1 / (SPEED_OF_LIGHT * sqrt(sum(1 / domain.spacing[axis] ** 2 for axis in axes)))
 
 
-def _faults(domain: Domain) -> Iterator[str]:
+def _faults(domain: Domain, subjects: Subjects) -> Iterator[str]:
     axes = [axis for axis in range(3) if axis != domain.invariant]
     if len(domain.shape) != 3 or any(n < 2 for n in (domain.shape[axis] for axis in axes)):
         yield f"A domain is expected to have at least two cells along each axis, got {domain.shape}."
@@ -70,52 +93,62 @@ def _faults(domain: Domain) -> Iterator[str]:
         yield f"dt is expected to be above 0 and at most {limit * fastest:.6g} s, to be stable, got {domain.dt:g} s."
     if domain.steps < 1:
         yield f"steps are expected to be at least 1, got {domain.steps}."
-    yield from _absorber_faults(domain)
-    yield from _source_faults(domain)
+    yield from _absorber_faults(domain, subjects)
+    for number, source in enumerate(domain.sources, start=1):
+        yield from (f"{subjects.source(number)}{fault}." for fault in _source_faults(domain, source))
     for number, wished in enumerate(domain.far_fields, start=1):
-        yield from (f"Far field {number} {fault}." for fault in far_field.faults(domain, wished))
+        yield from (f"{subjects.far_field(number)} {fault}." for fault in far_field.faults(domain, wished))
     for number in range(len(domain.wires)):
-        yield from (f"Wire {number + 1} {fault}." for fault in wire.faults(domain, number))
+        yield from (f"{subjects.wire(number + 1)} {fault}." for fault in wire.faults(domain, number))
     for number, receiver in enumerate(domain.receivers, start=1):
-        if _outside(domain, receiver.node):
+        if _outside(receiver.node, _last(domain)):
             yield f"Receiver {number} is expected on nodes from 0 to {_last(domain)}, got {receiver.node}; move it."
 
 
-def _absorber_faults(domain: Domain) -> Iterator[str]:
+def _absorber_faults(domain: Domain, subjects: Subjects) -> Iterator[str]:
     thickness = {side: slab.cells for side, slab in domain.absorber.slabs}
-    if not 1 <= len(domain.absorber.stretches) <= 2:
-        yield f"An absorber is expected to have one stretch or two, got {len(domain.absorber.stretches)}."
+    yield from (f"{subjects.stretches} {fault}." for fault in absorber.faults(domain.absorber))
     for axis, name in enumerate(AXES):
         both = thickness.get(f"{name}-", 0) + thickness.get(f"{name}+", 0)  # type: ignore[call-overload]
         if axis != domain.invariant and both >= domain.shape[axis]:
             yield (
-                f"Absorbers are expected to leave cells between them along {name}, got {both} cells of absorber on "
-                f"{domain.shape[axis]} cells; make them thinner."
+                f"{subjects.absorber} is expected to leave cells between its sides along {name}, got {both} of "
+                f"{domain.shape[axis]} cells; make it thinner."
             )
 
 
-def _source_faults(domain: Domain) -> Iterator[str]:
-    for number, source in enumerate(domain.sources, start=1):
-        if isinstance(source, PlaneWave):
-            yield from (f"Source {number}, a plane wave, {fault}." for fault in plane_wave.faults(domain, source))
-            continue
-        name = f"{'H' if isinstance(source, MagneticDipole) else 'E'}{source.axis}"
-        if name not in domain.live:
-            yield f"Source {number} drives {name}, which mode {domain.mode} does not have; turn it or use 3D."
-        if _outside(domain, source.node):
-            yield f"Source {number} is expected on nodes from 0 to {_last(domain)}, got {source.node}; move it."
-            continue
-        if isinstance(source, CoaxialFeed):
-            yield from (f"Source {number}, a coaxial feed, {fault}." for fault in feed.faults(domain, source))
-        if isinstance(source, TransmissionLine) and not source.resistance > 0:
-            yield f"Source {number} is a line, expected to have a resistance above 0 Ω, got {source.resistance:g}."
-        if isinstance(source, VoltageSource) and source.resistance < 0:
-            yield f"Source {number} is expected to have a resistance not below 0 Ω, got {source.resistance:g}."
+def _source_faults(domain: Domain, source: Source) -> Iterator[str]:
+    """Reasons against a source, each as the end of a sentence."""
+    if isinstance(source, PlaneWave):
+        yield from (f", a plane wave, {fault}" for fault in plane_wave.faults(domain, source))
+        return
+    component: Component = f"{'H' if isinstance(source, MagneticDipole) else 'E'}{source.axis}"  # type: ignore[assignment]
+    if component not in domain.live:
+        yield f" drives {component}, which mode {domain.mode} does not have; turn it or use 3D"
+    last = _last(domain, component)
+    if _outside(source.node, last):
+        yield f" is expected on nodes from 0 to {last}, which have {component}, got {source.node}; move it"
+        return
+    if isinstance(source, CoaxialFeed):
+        yield from (f", a coaxial feed, {fault}" for fault in feed.faults(domain, source))
+    if isinstance(source, TransmissionLine) and not source.resistance > 0:
+        yield f" is a line, expected to have a resistance above 0 Ω, got {source.resistance:g}"
+    if isinstance(source, VoltageSource):
+        if source.resistance < 0:
+            yield f" is expected to have a resistance not below 0 Ω, got {source.resistance:g}"
+        medium = domain.media[domain.ids[COMPONENTS.index(component)][source.node]]
+        if medium.stops_electric:
+            yield f" is expected between conductors, got '{medium.name}' at its edge; leave a gap of a cell there"
 
 
-def _outside(domain: Domain, node: Index) -> bool:
-    return len(node) != 3 or any(not 0 <= i < n for i, n in zip(node, domain.nodes, strict=True))
+def _outside(node: Index, last: Index) -> bool:
+    return len(node) != 3 or any(not 0 <= i <= n for i, n in zip(node, last, strict=True))
 
 
-def _last(domain: Domain) -> Index:
-    return tuple(n - 1 for n in domain.nodes)
+def _last(domain: Domain, component: Component | None = None) -> Index:
+    """The last node, or the last that has a component: one before it along axes on which that lies between nodes."""
+    between = [
+        component is not None and axis != domain.invariant and (component[0] == "E") == (name == component[1])
+        for axis, name in enumerate(AXES)
+    ]
+    return tuple(n - 1 - half for n, half in zip(domain.nodes, between, strict=True))
