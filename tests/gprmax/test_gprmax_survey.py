@@ -122,6 +122,15 @@ def test_traces_are_refused_that_are_alike_or_leave_the_domain(tmp_path: Path) -
     assert surveyed(read(_file(tmp_path, MODEL.format(*PLACES[0]))).with_traces(1)) is None
 
 
+def test_steps_that_move_nothing_are_refused_or_said(tmp_path: Path) -> None:
+    """Lines stay where they are."""
+    fixed = "".join(line for line in MODEL.splitlines(keepends=True) if "dipole" not in line).format(PLACES[0][1])
+    with pytest.raises(UsageError, match="that moves its dipoles or receivers, got none"):
+        read(_file(tmp_path, fixed + "#src_steps: 0.002 0 0\n")).with_traces(2)
+    notes = read(_file(tmp_path, fixed + STEPS)).with_traces(2).build().warnings
+    assert "#src_steps has no effect on a model without dipoles, which alone it moves." in notes
+
+
 FAR = """\
 #ntff_surface: 0.01 0.01 0.01 0.03 0.026 0.022 box
 #ntff_frequency: box band 2e9 4e9 rectangular

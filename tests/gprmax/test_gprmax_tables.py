@@ -329,8 +329,12 @@ def test_faults_found_after_reading_begin_with_the_files_name(tmp_path: Path) ->
 def test_traces_on_the_same_nodes_are_refused() -> None:
     survey = '[survey]\nkind = "common_offset"\ntraces = 3\nstep = [{step}, 0.0, 0.0]'
     parse(BRIEF.format(more=survey.format(step=0.005)))
-    with pytest.raises(UsageError, match="traces 1 and 2 are expected on different nodes"):
+    with pytest.raises(UsageError, match=r"traces 1 and 2 are expected to have .* on different nodes"):
         parse(BRIEF.format(more=survey.format(step=1e-5)))
+    fixed = BRIEF.replace("electric_dipole", "voltage_source")
+    steps = '[survey]\nkind = "steps"\ntraces = 3\nsource_step = [0.005, 0.0, 0.0]\nreceiver_step = [0.0, 0.0, 0.0]'
+    with pytest.raises(UsageError, match=r"traces 1 and 2 are expected to have .* on different nodes"):
+        parse(fixed.format(more=steps))
 
 
 def test_a_plane_wave_has_a_medium_or_layers() -> None:

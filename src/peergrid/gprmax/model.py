@@ -11,9 +11,9 @@ from typing import Self
 from peergrid.errors import UsageError, about
 from peergrid.gprmax import geometry, snapshots
 from peergrid.gprmax.assemble import Plan, assemble, far_fields, receivers, sources, subjects
-from peergrid.gprmax.items import IgnoredCommand, Setting, Source, Stretching
+from peergrid.gprmax.items import IgnoredCommand, Source, Stretching
 from peergrid.gprmax.objects import Voxels
-from peergrid.gprmax.survey import anchors, positions, stepping
+from peergrid.gprmax.survey import MOVED, anchors, moving, positions, stepping
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
 from peergrid.gprmax.voxels import beyond
@@ -197,10 +197,15 @@ class InputModel:
             return text(self.plan, self.dtype, self.survey, folder), (*notes, *self._unmoved())
 
     def _unmoved(self) -> list[str]:
-        """Notes on commands that move sources or receivers, in a run without a survey."""
-        names = [item.name for item in self.plan.of(Setting) if self.placed is None and self.survey is None]
-        moving = [name for name in ("src_steps", "rx_steps") if name in names]
-        return [f"#{name} has no effect on a single run; '-n N' makes a survey of N traces." for name in moving]
+        """Notes on commands that move sources or receivers, in a run without a survey or a model without any."""
+        single = self.placed is None and self.survey is None
+        notes = []
+        for name, what, placed in zip(("src_steps", "rx_steps"), MOVED, moving(self.plan), strict=True):
+            if name in self.plan.settings and single:
+                notes.append(f"#{name} has no effect on a single run; '-n N' makes a survey of N traces.")
+            elif name in self.plan.settings and not placed:
+                notes.append(f"#{name} has no effect on a model without {what}, which alone it moves.")
+        return notes
 
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(IgnoredCommand)]

@@ -9,9 +9,8 @@ from typing import Any, Self
 
 from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
-from peergrid.gprmax.items import ReceiverNode, ReceiverRows, Source
 from peergrid.gprmax.model import InputModel
-from peergrid.gprmax.survey import DIPOLES
+from peergrid.gprmax.survey import moving
 from peergrid.gprmax.tables import Output, Tables
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
@@ -74,23 +73,21 @@ def _check_survey(model: TableModel) -> None:
     if model.given is None:
         return
     plan = model.plan
-    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
-    heard = [(one.command, one.at) for one in plan.of(ReceiverNode)]
-    heard += [(one.command, corner) for one in plan.of(ReceiverRows) for corner in (one.lo, one.hi)]
     moves = shifts(model)
     for number, (one, other) in enumerate(pairwise(moves), start=1):
         if one != other and _nodes(model, one) == _nodes(model, other):
             raise UsageError(
-                f"survey: traces {number} and {number + 1} are expected on different nodes, got the same ones; "
-                "take a longer step or a finer grid."
+                f"survey: traces {number} and {number + 1} are expected to have dipoles or receivers on different "
+                "nodes, got the same ones; take a longer step or a finer grid."
             )
     for number, shift in enumerate(moves, start=1):
-        for way, placed in zip(_nodes(model, shift), (dipoles, heard), strict=True):
+        for way, placed in zip(_nodes(model, shift), moving(plan), strict=True):
             for command, point in placed:
                 moved = (i + s for i, s in zip(plan.frame.source(command, point), way, strict=True))
                 plan.frame.inside(Command.table(f"survey, trace {number}: {command.where}"), tuple(moved))
 
 
-def _nodes(model: TableModel, shift: Shift) -> tuple[Index, Index]:
-    """The nodes by which the dipoles and the receivers of a trace are moved."""
-    return model.nodes(shift.sources), model.nodes(shift.receivers)
+def _nodes(model: TableModel, shift: Shift) -> tuple[Index, ...]:
+    """The nodes by which the dipoles and the receivers of a trace are moved; none where there are no such objects."""
+    ways = zip((shift.sources, shift.receivers), moving(model.plan), strict=True)
+    return tuple(model.nodes(way) if placed else () for way, placed in ways)

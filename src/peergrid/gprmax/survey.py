@@ -13,6 +13,7 @@ from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
 from peergrid.gprmax.assemble import Plan
 from peergrid.gprmax.items import ReceiverNode, ReceiverRows, Source, SourceKind, Study
+from peergrid.gprmax.objects import Place
 from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
@@ -20,6 +21,7 @@ from peergrid.io.rule import shown
 from peergrid.models.survey import Positions, Steps, Vector
 
 DIPOLES: Mapping[str, SourceKind] = {"hertzian_dipole": "electric_dipole", "magnetic_dipole": "magnetic_dipole"}
+MOVED = ("dipoles", "receivers")
 POSITION = ("x_m", "y_m", "z_m")
 LARGEST = 1 << 26  # bytes of a table
 Row = Mapping[str, str]
@@ -31,24 +33,29 @@ def anchors(plan: Plan) -> tuple[Vector, Vector]:
     return dipoles, receivers
 
 
+def moving(plan: Plan) -> tuple[list[tuple[Command, Place]], list[tuple[Command, Place]]]:
+    """The commands and places of what traces move: dipoles, and receivers with the corners of their rows."""
+    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
+    heard = [(one.command, one.at) for one in plan.of(ReceiverNode)]
+    heard += [(one.command, corner) for one in plan.of(ReceiverRows) for corner in (one.lo, one.hi)]
+    return dipoles, heard
+
+
 def stepping(plan: Plan, traces: int) -> Steps:
     """`traces` traces by #src_steps and #rx_steps.
 
-    Raises UsageError if the file has neither, or if something would leave the domain.
+    Raises UsageError if nothing moves, or if something would leave the domain.
     """
     found = [
         tuple(nearest(s / d) for s, d in zip(plan.settings.get(name, (0.0,) * 3), plan.frame.spacing, strict=True))
         for name in ("src_steps", "rx_steps")
     ]
-    if not any(map(any, found)):
+    if not any(any(step) and placed for step, placed in zip(found, moving(plan), strict=True)):
         raise UsageError(
             f"A survey of {traces} traces is expected to have a line '#src_steps: …' or '#rx_steps: …' that moves its "
-            "sources or receivers, got none; add one, or leave out '-n'."
+            "dipoles or receivers, got none; add one, or leave out '-n'."
         )
-    corners = ((one.command, corner) for one in plan.of(ReceiverRows) for corner in (one.lo, one.hi))
-    dipoles = [(one.command, one.at) for one in plan.of(Source) if one.kind in DIPOLES.values()]
-    heard = [*((one.command, one.at) for one in plan.of(ReceiverNode)), *corners]
-    for step, placed in zip(found, (dipoles, heard), strict=True):
+    for step, placed in zip(found, moving(plan), strict=True):
         for command, point in placed:
             last = (i + (traces - 1) * s for i, s in zip(plan.frame.source(command, point), step, strict=True))
             plan.frame.inside(command, tuple(last))
