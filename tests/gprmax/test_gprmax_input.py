@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from math import prod
+from math import prod, sqrt
 from pathlib import Path
 
 import h5py
@@ -99,6 +99,14 @@ def test_a_time_window_is_in_seconds_or_in_samples(tmp_path: Path) -> None:
     seconds = read(_file(tmp_path, SMALL.replace("_window: 41", "_window: 1e-9")))
     assert seconds.plan.dt == 4.7173086734993682e-12
     assert seconds.steps == 212
+
+
+def test_cells_of_every_size_have_a_time_step_or_are_refused(tmp_path: Path) -> None:
+    """A step that would be rounded to 0 is none."""
+    text = "#domain: {0} {0} {0}\n#dx_dy_dz: {1} {1} {1}\n#time_window: 41\n"
+    step = read(_file(tmp_path, text.format("1e14", "1e13"))).plan.dt
+    assert step == pytest.approx(1e13 / sqrt(3) / 299792458, rel=1e-14)
+    assert "line 2: #dx_dy_dz is expected to allow a time" in _sentence(tmp_path, text.format("1e-18", "1e-19"))
 
 
 def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None:

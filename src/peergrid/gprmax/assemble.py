@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from math import ceil, isinf, sqrt
 from typing import Any, TypeVar
@@ -63,6 +63,8 @@ from peergrid.models.fdtd3d.domain import Wire as PlacedWire
 
 LIGHT = 299_792_458.0  # m/s
 ESSENTIAL = ("domain", "dx_dy_dz", "time_window")
+SHORTEST = Decimal("1e-27")  # s, what time steps are rounded to
+DIGITS = 60  # more than a time step of the largest spacing has
 MOST_CELLS = 1 << 40
 MOST_STEPS = 1 << 31
 CELLS_OF_ABSORBER = 10
@@ -91,7 +93,7 @@ class Plan:
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
             if isinstance(item, Layer) and item.box not in boxes:
                 raise item.command.fault("to name a fractal box", f"'{item.box}'", "define it, or correct the name")
-        _ = self.frame, self.steps, self.waves, media_of(self)
+        _ = self.frame, self.dt, self.steps, self.waves, media_of(self)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -161,7 +163,12 @@ class Plan:
     def dt(self) -> float:
         """The longest step that is stable in vacuum, rounded down, times the stability factor; seconds."""
         inverse = sum(1 / d**2 for axis, d in enumerate(self.frame.spacing) if axis != self.frame.flat)
-        longest = Decimal(1 / (LIGHT * sqrt(inverse))).quantize(Decimal("1e-27"), rounding=ROUND_FLOOR)
+        longest = Decimal(1 / (LIGHT * sqrt(inverse))).quantize(SHORTEST, ROUND_FLOOR, Context(prec=DIGITS))
+        if not longest:
+            raise UsageError(
+                f"{self.subject('dx_dy_dz', 'The spacing')} is expected to allow a time step of at least {SHORTEST} s, "
+                f"got cells of {self.frame.spacing} m; make them larger."
+            )
         return float(longest) * float(self.settings.get("time_step_stability_factor", 1.0))
 
     @property
