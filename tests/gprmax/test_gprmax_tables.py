@@ -324,6 +324,14 @@ def test_faults_found_after_reading_begin_with_the_files_name(tmp_path: Path) ->
     (tmp_path / "thick.toml").write_text(BRIEF.format(more="[absorber]\ncells = 40"))
     with pytest.raises(UsageError, match=r"^thick.toml: The absorber is expected to leave cells"):
         modelfile.read(tmp_path / "thick.toml").build()
+    outside = BRIEF.replace("position = [0.05,", "position = [0.5,").format(more="")
+    (tmp_path / "outside.toml").write_text(outside)
+    with pytest.raises(UsageError, match=r"^outside.toml: source\[1\] is expected to lie within the domain"):
+        modelfile.read(tmp_path / "outside.toml").memory(computing=True, writing=True)
+    cells = '[[shape]]\nkind = "voxels"\norigin = [0, 0, 0]\nfile = "none.h5"\nmaterials = { file = "none.json" }'
+    (tmp_path / "cells.toml").write_text(BRIEF.format(more=cells))
+    with pytest.raises(UsageError, match=r"^cells.toml: shape\[1\] is expected to name an HDF5 file of cells"):
+        modelfile.read(tmp_path / "cells.toml").build()
 
 
 def test_traces_on_the_same_nodes_are_refused() -> None:

@@ -149,10 +149,10 @@ class InputModel:
         if self.given is not None:
             return self.given
         study = self.plan.settings.get("study")
-        if study is not None:
-            with about(self.file):
+        with about(self.file):
+            if study is not None:
                 return positions(self.plan, study)
-        return None if self.traces is None or self.traces == 1 else stepping(self.plan, self.traces)
+            return None if self.traces is None or self.traces == 1 else stepping(self.plan, self.traces)
 
     @property
     def anchors(self) -> tuple[Vector, Vector]:
@@ -172,15 +172,17 @@ class InputModel:
         slabs = tuple((side, Slab(n)) for side, n in plan.thickness.items())
         stretches = tuple(item.stretch for item in plan.of(Stretching)) or (Stretch(),)
         nodes = tuple(n + (axis != plan.frame.flat) for axis, n in enumerate(plan.frame.cells))
-        return memory(
-            nodes, 4 if self.dtype == "float32" else 8, Absorber(slabs, "HORIPML", stretches), self.steps,  # type: ignore[arg-type]
-            components=6 if plan.frame.flat is None else 3,
-            recorded=sum(len(one.outputs) for one in receivers(plan)), sources=len(plan.of(Source)),
-            ids=3, computing=computing, writing=writing, poles=plan.poles,
-            drawn=drawn(nodes, self.dtype, self.snapshots, self.pictures) if writing else 0,
-            places=sum(one.count for one in sources(plan) if isinstance(one, PlaneWave)),
-            far_fields=far_fields(plan),
-        )  # fmt: skip
+        absorber = Absorber(slabs, "HORIPML", stretches)  # type: ignore[arg-type]
+        with about(self.file):
+            return memory(
+                nodes, 4 if self.dtype == "float32" else 8, absorber, self.steps,
+                components=6 if plan.frame.flat is None else 3,
+                recorded=sum(len(one.outputs) for one in receivers(plan)), sources=len(plan.of(Source)),
+                ids=3, computing=computing, writing=writing, poles=plan.poles,
+                drawn=drawn(nodes, self.dtype, self.snapshots, self.pictures) if writing else 0,
+                places=sum(one.count for one in sources(plan) if isinstance(one, PlaneWave)),
+                far_fields=far_fields(plan),
+            )  # fmt: skip
 
     def check_results(self) -> None:
         check_pictures(self.pictures)
@@ -210,8 +212,8 @@ class InputModel:
     def build(self) -> BuiltInput:
         notes = [item.note for item in self.plan.of(IgnoredCommand)]
         notes += self._unmoved()
-        notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
         with about(self.file):
+            notes += [note for item in self.plan.of(Voxels) for note in beyond(self.plan.frame, item)]
             geometry.check(self.plan)
             regions = snapshots.regions(self.plan)
             built = build(self.domain, self, subjects(self.plan))
