@@ -45,6 +45,10 @@ def test_a_quarter_wave_monopole_has_its_impedance(tmp_path: Path) -> None:
         voltage, current, sent = (file["frills/frill1"][name][:] for name in ("Vtotal", "Itot", "Vinc"))
         around = file["rxs/rx1/Iz"][:]
         assert np.abs(file["frills/frill1/S11"][:]).max() < 1.0
+        times, frequencies = (file["frills/frill1"][name][:] for name in ("time", "frequency"))
+        np.testing.assert_allclose(times, domain.dt * np.arange(domain.steps))
+        np.testing.assert_allclose(np.diff(frequencies), 1 / (file.attrs["Iterations"] * domain.dt))
+        assert file["frills/frill1/excitation/samples"].shape == (file.attrs["Iterations"],)
     assert len(found.traces["feed1.voltage"]) == len(voltage) == domain.steps
     np.testing.assert_allclose(voltage, 2 * sent - OHMS * current, atol=1e-12)
     np.testing.assert_allclose(current, 0.5 * (around[:-1] + around[1:]), atol=1e-12 * np.abs(around).max())

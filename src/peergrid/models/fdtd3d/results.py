@@ -226,7 +226,7 @@ def _write_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, trace
     sent, current = (values[: len(total)] for values in incident(source, built.steps + 1, built.dt))
     group["Vinc"], group["Iinc"] = sent, current
     group["Vtotal"], group["Itotal"] = total, samples(built, ((1.0, line.current),), traces)
-    group["frequency"], group["S11"] = reflection(sent, total - sent, built.dt)
+    group["frequency"], group["S11"] = reflection(sent, total - sent, built.dt, len(total))
 
 
 def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) -> None:
@@ -240,14 +240,20 @@ def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) ->
 
 
 def _write_feed(group: h5py.Group, built: BuiltDomain, feed: FeedRecorder, voltages: Array) -> None:
-    """The voltages and currents of a feed, samples at k dt; voltages: shape (steps, traces)."""
+    """The voltages and currents of a feed, samples at k dt; voltages: shape (steps, traces).
+
+    The last would follow from the magnetic field half a step after the run, so that there is one sample less than of
+    others.
+    """
     source = feed.source
     group.attrs["ID"] = source.name or f"MagneticFrillSource({','.join(map(str, source.node))})"
     group.attrs["Polarisation"], group.attrs["Z0"] = source.axis, source.resistance
     _place(group, built, source.node)
-    samples = source.drive.samples(len(voltages), built.dt, half=False)
+    samples = source.drive.samples(built.steps + 1, built.dt, half=False)
     excitation = _excitation(group, built, source, "V")
     excitation["samples"], excitation.attrs["TimeSampleOffset"] = samples, 0.0
+    group["time"], samples = built.dt * np.arange(len(voltages)), samples[: len(voltages)]
+    group["time"].attrs["units"] = "s"
     total = voltages.astype(np.float64)
     current = (samples[:, np.newaxis] - total) / source.resistance
     single = total.shape[1] == 1
@@ -255,7 +261,8 @@ def _write_feed(group: h5py.Group, built: BuiltDomain, feed: FeedRecorder, volta
     for name, values in (("Vtotal", total), ("Itot", current)):
         group[name] = (values[:, 0] if single else values).astype(built.domain.dtype)
     if single:
-        group["frequency"], group["S11"] = reflection(0.5 * samples, total[:, 0] - 0.5 * samples, built.dt)
+        back = total[:, 0] - 0.5 * samples
+        group["frequency"], group["S11"] = reflection(0.5 * samples, back, built.dt, built.steps + 1)
 
 
 def pattern(surface: Surface, fields: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -282,9 +289,11 @@ def _directions(file: h5py.File, number: int, surface: Surface) -> h5py.Group:
     return group
 
 
-def reflection(sent: Doubles, back: Doubles, dt: float) -> tuple[Doubles, np.ndarray]:
-    """Frequencies (Hz) at which a line is fed with a hundredth of the strongest at least, and S11 there."""
-    forward, backward = np.fft.rfft(sent), np.fft.rfft(back)
+def reflection(sent: Doubles, back: Doubles, dt: float, count: int) -> tuple[Doubles, np.ndarray]:
+    """Frequencies (Hz), multiples of 1 / (count dt), at which a line is fed with a hundredth of the strongest at least,
+    and S11 there.
+    """
+    forward, backward = np.fft.rfft(sent, count), np.fft.rfft(back, count)
     heard = np.abs(forward) > HEARD * np.abs(forward).max(initial=0.0)
-    frequency = np.fft.rfftfreq(len(sent), dt)
+    frequency = np.fft.rfftfreq(count, dt)
     return frequency[heard], backward[heard] / forward[heard]
