@@ -70,6 +70,9 @@ def test_each_trace_is_that_of_a_run_of_its_own(tmp_path: Path) -> None:
             for name in ("rxs/rx1/Ex", "rxs/rx1/Ez", "rxs/rx1/Hy", "tls/tl1/Vtotal", "tls/tl1/Itotal"):
                 np.testing.assert_allclose(merged[name][:, column], single[name][:], rtol=1e-6, atol=0)
                 assert merged[name].shape == (41, 2)
+            for name in ("tls/tl1/Vinc", "tls/tl1/Iinc", "tls/tl1/frequency", "srcs/src1/excitation/samples"):
+                np.testing.assert_array_equal(merged[name], single[name])
+            np.testing.assert_allclose(merged["tls/tl1/S11"][:, column], single["tls/tl1/S11"], rtol=1e-4)
             assert np.abs(merged["rxs/rx1/Ey"][:]).max() > 0
             assert merged["rxs/rx1/Hy"].attrs["TimeSampleOffset"] == -0.5 * merged.attrs["dt"]
             assert merged.attrs["srcsteps"].tolist() == [1, 0, 1]

@@ -50,9 +50,7 @@ def write_results(
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, about or {})
-        plain = [source for source in built.domain.sources if type(source) in KINDS]
-        for number, source in enumerate(plain, start=1):
-            _write_source(file.create_group(f"srcs/src{number}"), built, source)
+        _write_sources(file, built)
         for number, line in enumerate(built.lines, start=1):
             _write_line(file.create_group(f"tls/tl{number}"), built, line, traces)
         for number, feed in enumerate(built.feeds, start=1):
@@ -78,14 +76,16 @@ def write_results(
 def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about: Mapping[str, str | int]) -> None:
     """The traces of a survey side by side, shape (samples, traces) for each receiver and output.
 
-    built: the first trace's. Positions are in `/survey/sources` and `/survey/receivers`, shapes (traces, sources, 3)
-    and (traces, the problem's receivers, 3). Raises as `write_results`.
+    built: the first trace's, whose positions `/srcs` and `/rxs` have; those of each trace are in `/survey/sources` and
+    `/survey/receivers`, shapes (traces, sources, 3) and (traces, the problem's receivers, 3). Raises as
+    `write_results`.
     """
     units = {one.name: built.units.get(one.field, 1.0) for one in built.problem.receivers}
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, about)
         _write_places(file, traces)
+        _write_sources(file, built)
         for which in ("sources", "receivers"):
             file.attrs[{"sources": "srcsteps", "receivers": "rxsteps"}[which]] = _steps(file[f"survey/{which}"], built)
         for number, recorder in enumerate(built.recorders, start=1):
@@ -97,7 +97,7 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
                 _describe_record(made, built, output)
         for number, line in enumerate(built.lines, start=1):
             group = file.create_group(f"tls/tl{number}")
-            _describe_line(group, built, line)
+            _describe_line(group, built, line, built.steps + 1)
             for output in ("Vtotal", "Itotal"):
                 group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
         for number, feed in enumerate(built.feeds, start=1):
@@ -120,6 +120,8 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
                         group.create_dataset(output, (len(traces), *values.shape), values.dtype).attrs["units"] = unit
                     group[output][column] = values
             new.check()
+        for number in range(1, len(built.lines) + 1):
+            _write_reflection(file[f"tls/tl{number}"], built)
 
 
 def _write_places(file: h5py.File, traces: Sequence[Trace]) -> None:
@@ -185,6 +187,12 @@ def _describe_record(record: h5py.Dataset, built: BuiltDomain, output: str) -> N
     record.attrs["TimeSampleOffset"] = 0.0 if output[0] == "E" else -0.5 * built.dt
 
 
+def _write_sources(file: h5py.File, built: BuiltDomain) -> None:
+    plain = [source for source in built.domain.sources if type(source) in KINDS]
+    for number, source in enumerate(plain, start=1):
+        _write_source(file.create_group(f"srcs/src{number}"), built, source)
+
+
 def _write_source(group: h5py.Group, built: BuiltDomain, source: Source) -> None:
     assert isinstance(source, ElectricDipole | MagneticDipole | VoltageSource)
     group.attrs["Type"] = KINDS[type(source)]
@@ -215,22 +223,28 @@ def _excitation(group: h5py.Group, built: BuiltDomain, source: Source, unit: str
 
 
 def _write_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, traces: Mapping[str, Array]) -> None:
+    voltage, current = (samples(built, ((1.0, name),), traces) for name in (line.voltage, line.current))
+    _describe_line(group, built, line, len(voltage))
+    group["Vtotal"], group["Itotal"] = voltage, current
+    _write_reflection(group, built)
+
+
+def _write_reflection(group: h5py.Group, built: BuiltDomain) -> None:
+    """The S11 of a line with its voltages, of a survey for each trace."""
+    sent, total = group["Vinc"][:], group["Vtotal"][:]
+    group["frequency"], group["S11"] = reflection(sent, (total.T - sent).T, built.dt, len(sent))
+
+
+def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, count: int) -> None:
+    """What a line is, and the first `count` samples of what is sent along it."""
     source = line.source
-    _describe_line(group, built, line)
     excitation = _excitation(group, built, source, "V")
     for name, half in (("samples_whole", False), ("samples_half", True)):
         excitation[name] = source.drive.samples(built.steps + 1, built.dt, half=half)
         excitation[name].attrs["TimeSampleOffset"] = 0.5 * built.dt if half else 0.0
     excitation["samples"] = excitation["samples_whole"]
-    total = samples(built, ((1.0, line.voltage),), traces)
-    sent, current = (values[: len(total)] for values in incident(source, built.steps + 1, built.dt))
-    group["Vinc"], group["Iinc"] = sent, current
-    group["Vtotal"], group["Itotal"] = total, samples(built, ((1.0, line.current),), traces)
-    group["frequency"], group["S11"] = reflection(sent, total - sent, built.dt, len(total))
-
-
-def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder) -> None:
-    source = line.source
+    sent, current = incident(source, built.steps + 1, built.dt)
+    group["Vinc"], group["Iinc"] = sent[:count], current[:count]
     group.attrs["ID"] = source.name or f"TransmissionLine({','.join(map(str, source.node))})"
     group.attrs["Polarisation"] = source.axis
     group.attrs["Resistance"] = source.resistance
@@ -256,13 +270,12 @@ def _write_feed(group: h5py.Group, built: BuiltDomain, feed: FeedRecorder, volta
     group["time"].attrs["units"] = "s"
     total = voltages.astype(np.float64)
     current = (samples[:, np.newaxis] - total) / source.resistance
-    single = total.shape[1] == 1
     group["Vinc"] = 0.5 * samples
-    for name, values in (("Vtotal", total), ("Itot", current)):
-        group[name] = (values[:, 0] if single else values).astype(built.domain.dtype)
-    if single:
-        back = total[:, 0] - 0.5 * samples
-        group["frequency"], group["S11"] = reflection(0.5 * samples, back, built.dt, built.steps + 1)
+    if total.shape[1] == 1:
+        total, current = total[:, 0], current[:, 0]
+    group["Vtotal"], group["Itot"] = (values.astype(built.domain.dtype) for values in (total, current))
+    back = (total.T - 0.5 * samples).T
+    group["frequency"], group["S11"] = reflection(0.5 * samples, back, built.dt, built.steps + 1)
 
 
 def pattern(surface: Surface, fields: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -291,9 +304,9 @@ def _directions(file: h5py.File, number: int, surface: Surface) -> h5py.Group:
 
 def reflection(sent: Doubles, back: Doubles, dt: float, count: int) -> tuple[Doubles, np.ndarray]:
     """Frequencies (Hz), multiples of 1 / (count dt), at which a line is fed with a hundredth of the strongest at least,
-    and S11 there.
+    and S11 there; back: of a survey with a second dimension, of traces.
     """
-    forward, backward = np.fft.rfft(sent, count), np.fft.rfft(back, count)
+    forward, backward = np.fft.rfft(sent, count), np.fft.rfft(back, count, axis=0)
     heard = np.abs(forward) > HEARD * np.abs(forward).max(initial=0.0)
     frequency = np.fft.rfftfreq(count, dt)
-    return frequency[heard], backward[heard] / forward[heard]
+    return frequency[heard], (backward[heard].T / forward[heard]).T
