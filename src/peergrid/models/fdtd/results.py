@@ -10,16 +10,14 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
 
 from peergrid.grid import Array
-from peergrid.io.dimensions import AXES, add_axes, add_numbers, add_times, attach
+from peergrid.io.dimensions import AXES, add_axes, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd.build import UNIT_NAMES, Built, ModelReceiver
-from peergrid.models.survey import Trace, Vector
+from peergrid.models.positions import write_positions
+from peergrid.models.survey import Trace
 from peergrid.version import VERSION
-
-Places = NDArray[np.float64]
 
 ATTRIBUTES = 60_000  # bytes: HDF5 keeps at most 64 KiB of them with an object
 UNIT_OF_SOURCE = {"line": "A", "plane_wave": "V/m"}
@@ -66,12 +64,8 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, built.steps + 1, about)
-        sides = {
-            "sources": _places([one.sources for one in traces]),
-            "receivers": _places([one.receivers for one in traces]),
-        }
-        _add_survey_scales(file, built, sides)
-        file.attrs["srcsteps"], file.attrs["rxsteps"] = _even_steps(sides["sources"]), _even_steps(sides["receivers"])
+        add_times(file, built.steps + 1, built.dt)
+        write_positions(file, traces, tuple(file.attrs["dx_dy_dz"]))
         row = 0
         for number, recorder in enumerate(built.recorders, start=1):
             group = file.create_group(f"rxs/rx{number}")
@@ -85,29 +79,6 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
                 attach(section, ["time", "trace"], UNIT_NAMES[component])
                 row += 1
         _write_geometry(file, built)
-
-
-def _add_survey_scales(file: h5py.File, built: Built, sides: Mapping[str, Places]) -> None:
-    """Write the positions of each trace, and the dimension scales of a survey."""
-    traces, sources, _ = sides["sources"].shape
-    add_times(file, built.steps + 1, built.dt)
-    add_numbers(file, {"trace": traces, "source": sources, "receiver": sides["receivers"].shape[1], "axis": len(AXES)})
-    for name, places in sides.items():
-        file[f"survey/{name}"] = places
-        attach(file[f"survey/{name}"], ["trace", name.removesuffix("s"), "axis"], "m")
-
-
-def _places(positions: Sequence[Sequence[Vector]]) -> Places:
-    """Positions of each trace's objects, shape (traces, objects, 3)."""
-    return np.array([[(*place, 0.0) for place in one] for one in positions]).reshape(len(positions), -1, 3)
-
-
-def _even_steps(places: Places) -> tuple[float, float, float]:
-    """The displacement from each trace to the next of the first object that moves; None for fewer than two traces."""
-    if len(places) < 2 or not places.shape[1]:
-        return 0.0, 0.0, 0.0
-    x, y, z = places[1, 0] - places[0, 0]
-    return float(x), float(y), float(z)
 
 
 def _describe(file: h5py.File, built: Built, samples: int, about: Mapping[str, str | int | float]) -> None:

@@ -15,12 +15,13 @@ import h5py
 import numpy as np
 
 from peergrid.grid import Array, Index
-from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
+from peergrid.io.dimensions import add_axes, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.fdtd3d.build import BuiltDomain, FeedRecorder, LineRecorder, Recorder
 from peergrid.models.fdtd3d.domain import ElectricDipole, MagneticDipole, Source, VoltageSource
 from peergrid.models.fdtd3d.far_field import Surface
 from peergrid.models.fdtd3d.line import incident
+from peergrid.models.positions import write_positions
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Doubles
 from peergrid.version import VERSION
@@ -84,10 +85,8 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, about)
-        _write_places(file, traces)
+        write_positions(file, traces, built.domain.spacing)
         _write_sources(file, built)
-        for which in ("sources", "receivers"):
-            file.attrs[{"sources": "srcsteps", "receivers": "rxsteps"}[which]] = _steps(file[f"survey/{which}"], built)
         for number, recorder in enumerate(built.recorders, start=1):
             group = file.create_group(f"rxs/rx{number}")
             group.attrs["Name"] = recorder.name
@@ -122,25 +121,6 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             new.check()
         for number in range(1, len(built.lines) + 1):
             _write_reflection(file[f"tls/tl{number}"], built)
-
-
-def _write_places(file: h5py.File, traces: Sequence[Trace]) -> None:
-    """The positions of each trace, with dimension scales."""
-    for name in ("sources", "receivers"):
-        file[f"survey/{name}"] = np.array([getattr(one, name) for one in traces]).reshape(len(traces), -1, 3)
-    sources, receivers = (file[f"survey/{name}"].shape[1] for name in ("sources", "receivers"))
-    add_numbers(file, {"trace": len(traces), "source": sources, "receiver": receivers, "axis": 3})
-    for name in ("source", "receiver"):
-        attach(file[f"survey/{name}s"], ["trace", name, "axis"], "m")
-
-
-def _steps(places: h5py.Dataset, built: BuiltDomain) -> tuple[int, ...]:
-    """The cells from the first trace to the second, of the first that moves."""
-    if len(places) < 2 or not places.shape[1]:
-        return 0, 0, 0
-    ways = np.rint((places[1] - places[0]) / np.array(built.domain.spacing)).astype(int)
-    way = next((one for one in ways if one.any()), ways[0])
-    return tuple(int(step) for step in way)
 
 
 def samples(built: BuiltDomain, parts: tuple[tuple[float, str], ...], traces: Mapping[str, Array]) -> Array:

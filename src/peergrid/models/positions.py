@@ -1,0 +1,44 @@
+"""The positions of a survey's traces in its results, with the attributes that gprMax has about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from peergrid.io.dimensions import add_numbers, attach
+from peergrid.models.survey import Trace, Vector
+
+STEPS = {"sources": "srcsteps", "receivers": "rxsteps"}
+"""The attributes, each of a dataset."""
+
+
+def write_positions(file: h5py.File, traces: Sequence[Trace], spacing: tuple[float, float, float]) -> None:
+    """Write `/survey/sources` and `/survey/receivers`, metres, shapes (traces, sources, 3) and (traces, receivers, 3).
+
+    spacing: metres of a cell; attributes have the cells from the first trace to the second.
+    """
+    found = {name: _positions([getattr(one, name) for one in traces]) for name in STEPS}
+    counts = {name.removesuffix("s"): places.shape[1] for name, places in found.items()}
+    add_numbers(file, {"trace": len(traces), **counts, "axis": 3})
+    for name, places in found.items():
+        file[f"survey/{name}"] = places
+        attach(file[f"survey/{name}"], ["trace", name.removesuffix("s"), "axis"], "m")
+        file.attrs[STEPS[name]] = _cells(places, spacing)
+
+
+def _positions(given: Sequence[Sequence[Vector]]) -> NDArray[np.float64]:
+    """With 0 along an axis that a plane does not have."""
+    whole = [[(*place, 0.0)[:3] for place in one] for one in given]
+    return np.array(whole, np.float64).reshape(len(given), -1, 3)
+
+
+def _cells(places: NDArray[np.float64], spacing: tuple[float, float, float]) -> tuple[int, ...]:
+    """The cells from the first trace to the second, of the first object that moves."""
+    if len(places) < 2 or not places.shape[1]:
+        return 0, 0, 0
+    ways = np.rint((places[1] - places[0]) / np.array(spacing)).astype(int)
+    way = next((one for one in ways if one.any()), ways[0])
+    return tuple(int(step) for step in way)
