@@ -132,6 +132,14 @@ def test_media_of_every_kind_come_back_from_a_database(tmp_path: Path) -> None:
             "#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.001 0.001 seen f",
             "to have a name of its own, got 'seen.vtkhdf'",
         ),
+        (
+            "#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.0005 0.001 fine n",
+            "to have samples 1 to (12, 11, 13) cells apart",
+        ),
+        (
+            "#geometry_view: 0 0 0 0.01 0.01 0.01 0.001 0.002 0.001 lines f",
+            "samples a cell apart, as edges are, got (1, 2, 1)",
+        ),
         ("#geometry_objects_write: 0 0 0 0.01 0.01 0.01 results", "to have another name than results"),
     ],
 )

@@ -96,6 +96,7 @@ def test_a_sector_is_as_thick_as_its_extents_are_apart(tmp_path: Path, extent: s
 
 
 def test_a_time_window_is_in_seconds_or_in_samples(tmp_path: Path) -> None:
+    assert read(_file(tmp_path, SMALL.replace("_window: 41", "_window: +41"))).steps == 40
     seconds = read(_file(tmp_path, SMALL.replace("_window: 41", "_window: 1e-9")))
     assert seconds.plan.dt == 4.7173086734993682e-12
     assert seconds.steps == 212
@@ -200,6 +201,7 @@ def test_the_documents_list_every_command() -> None:
         ("#add_dispersion_debye: 1 3 1e-11 soil pmc", "to give poles to no perfect conductor, got 'pmc'"),
         ("#add_dispersion_debye: 1 3 1e-11 soil\n#add_dispersion_lorentz: 1 3 1e9 1e8 soil",
          "line 11: #add_dispersion_lorentz is expected to give a medium all its poles, got 'soil' again"),
+        ("#transmission_line: z 0.05 0.05 0 377 pulse", "a resistance above 0 and below 376.73 Ω as word 5, got '377'"),
         ("#rx: 0.05 0.05 9 name Ez", None),
         ("#rx: 0.05 0.05 0 name Q", "'Q'"),
     ],

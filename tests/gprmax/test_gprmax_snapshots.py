@@ -97,6 +97,10 @@ def test_each_has_its_step_and_is_there_after_an_end(tmp_path: Path) -> None:
         ),
         (WHOLE.format(1, "a.h5") + "#geometry_objects_write: 0 0 0 0.01 0.01 0.01 a", "got 'a.h5' again; rename it"),
         ("#geometry_view: 0 0 0 0.01 0.01 0.01 0.002 0.002 0.002 a n\n" + WHOLE.format(1, "a"), "line 9: #snapshot"),
+        (
+            WHOLE.format(1, "a").replace(" 0.002 0.002 0.002", " 0.002 0.001 0.002"),
+            "to have samples 1 to ",
+        ),
         (WHOLE.format(1, "a").replace(" 0.002 0.002 0.002", " 0.02 0.002 0.002"), "in whole samples, within"),
     ],
 )

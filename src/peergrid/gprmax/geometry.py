@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 from pathlib import Path
 
 import h5py
@@ -47,7 +48,7 @@ def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
                 if item.edges:
                     _edges(new.hdf5, plan.frame, raster, media.all, lo, hi)
                 else:
-                    _image(new.hdf5, plan.frame, raster, media.all, lo, hi, _strides(plan.frame, item))
+                    _image(new.hdf5, plan.frame, raster, media.all, lo, hi, plan.frame.stride(item.command, item.step))
             written.append(path)
     return tuple(written)
 
@@ -61,9 +62,17 @@ def check(plan: Plan) -> None:
             raise item.command.fault("to have another name than results", f"'{item.name}'", "rename it")
         if isinstance(item, View | Saved):
             lo, hi = _region(plan.frame, item)
-            count = 3 * np.prod([b - a + 1 for a, b in zip(lo, hi, strict=True)], dtype=float)
-            if isinstance(item, View) and item.edges and count > MOST_EDGES:
-                raise item.command.fault(f"to have at most {MOST_EDGES:,} edges", f"{count:.3g}", "view a part, or n")
+        if isinstance(item, View):
+            strides = plan.frame.stride(item.command, item.step)
+            if item.edges:
+                _check_edges(item, strides, 3 * prod(b - a + 1 for a, b in zip(lo, hi, strict=True)))
+
+
+def _check_edges(item: View, strides: Index, count: int) -> None:
+    if max(strides) > 1:
+        raise item.command.fault("to have samples a cell apart, as edges are", f"{strides}", "correct them, or use n")
+    if count > MOST_EDGES:
+        raise item.command.fault(f"to have at most {MOST_EDGES:,} edges", f"{count:.3g}", "view a part, or n")
 
 
 def _region(frame: Frame, item: View | Saved) -> tuple[Index, Index]:
@@ -71,10 +80,6 @@ def _region(frame: Frame, item: View | Saved) -> tuple[Index, Index]:
     if any(b <= a for a, b in zip(lo, hi, strict=True)):
         raise item.command.fault("to go from lower to higher nodes", f"{lo} to {hi}", "correct its corners")
     return lo, hi
-
-
-def _strides(frame: Frame, item: View) -> Index:
-    return tuple(max(1, round(step / d)) for step, d in zip(item.step, frame.spacing, strict=True))
 
 
 def _save(

@@ -43,6 +43,7 @@ from peergrid.gprmax.objects import Box, Cone, Cylinder, Edge, Ellipsoid, Plate,
 from peergrid.gprmax.text import Command, beside
 from peergrid.gprmax.waves import FORMS, Formula
 from peergrid.models.fdtd3d import AXES, COMPONENTS, SIDES, Grading, Stretch
+from peergrid.models.fdtd3d.constants import ETA_0
 from peergrid.models.fdtd3d.domain import Component, Current
 
 Reader = Callable[[Command, Path], Item]
@@ -73,7 +74,7 @@ def spacing(command: Command, folder: Path) -> Item:
 def window(command: Command, folder: Path) -> Item:
     """Samples where it is a whole number, else seconds."""
     (word,) = counted(command, 1)
-    if word.isascii() and word.isdigit():
+    if word.isascii() and word.removeprefix("+").isdigit():
         return Setting("time_window", whole(command, 0, 2))
     return Setting("time_window", positive(command, 0))
 
@@ -270,7 +271,10 @@ def resistive(command: Command, folder: Path) -> Item:
     words = at_least(command, 6)
     if len(words) > (11 if command.name == "voltage_source" else 8) or len(words) == 7:
         counted(command, 6, 8)
-    resistance = not_negative(command, 4) if command.name == "voltage_source" else positive(command, 4)
+    if command.name == "voltage_source":
+        resistance = not_negative(command, 4)
+    else:
+        resistance = number(command, 4, lambda v: 0 < v < ETA_0, f"a resistance above 0 and below {ETA_0:.2f} Ω")
     kind: SourceKind = "voltage_source" if command.name == "voltage_source" else "transmission_line"
     where = one_of(command, 0, AXES), point(command, 1)
     return Source(command, kind, *where, words[5], resistance, *times(command, 6))

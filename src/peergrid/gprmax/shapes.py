@@ -71,6 +71,14 @@ class Frame:
         node = self.inside(command, self.node(point))
         return tuple(0 if axis == self.flat else i for axis, i in enumerate(node))
 
+    def stride(self, command: Command, step: Vector) -> Index:
+        """The cells from sample to sample; 1 for a step of 0 and on the flat axis. Raises UsageError for no cell."""
+        given = enumerate(zip(step, self.spacing, strict=True))
+        found = tuple(1 if axis == self.flat or not s else nearest(s / d) for axis, (s, d) in given)
+        if any(not 1 <= s <= n for s, n in zip(found, self.cells, strict=True)):
+            raise command.fault(f"to have samples 1 to {self.cells} cells apart", f"{found}", "correct their spacing")
+        return found
+
     def centres(self, axis: int, lo: int, hi: int) -> Doubles:
         """Centres of cells along an axis (m), shaped to broadcast with those of the other axes."""
         values: Doubles = (np.arange(lo, hi, dtype=np.float64) + 0.5) * self.spacing[axis]

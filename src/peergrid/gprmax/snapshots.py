@@ -40,9 +40,9 @@ def regions(plan: Plan) -> tuple[Region, ...]:
 def _placed(plan: Plan, item: SnapshotFile) -> Region:
     frame, flat = plan.frame, plan.frame.flat
     lo, hi = (list(frame.inside(item.command, frame.node(p, u))) for p, u in ((item.lo, False), (item.hi, True)))
-    stride = [max(1, nearest(step / d)) for step, d in zip(item.step, frame.spacing, strict=True)]
+    stride = frame.stride(item.command, item.step)
     if flat is not None:
-        lo[flat], hi[flat], stride[flat] = 0, 1, 1
+        lo[flat], hi[flat] = 0, 1
     count = tuple(ceil((b - a) / s) for a, b, s in zip(lo, hi, stride, strict=True))
     last = tuple(a + n * s for a, n, s in zip(lo, count, stride, strict=True))
     if min(count) < 1 or any(b > n for b, n in zip(last, frame.cells, strict=True)):
@@ -53,7 +53,7 @@ def _placed(plan: Plan, item: SnapshotFile) -> Region:
     step = item.after if item.after is not None else nearest((item.time or 0.0) / plan.dt)
     if not 0 <= step <= plan.steps:
         raise item.command.fault(f"to be of a step from 0 to {plan.steps}", str(step), "take it earlier")
-    return Region(item.files[0], step, tuple(lo), count, tuple(stride))
+    return Region(item.files[0], step, tuple(lo), count, stride)
 
 
 def taken(built: BuiltDomain, region: Region, field: Callable[[str], Array]) -> dict[str, Array]:
