@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_call import Call
+from PIL import Image
 
 import peergrid
 
@@ -67,6 +68,42 @@ def test_wrong_command_line(call: Call, model: Path, tmp_path: Path, arguments: 
     assert sentence in answer.err
     assert answer.out == ""
     assert not list(tmp_path.glob("results/**/*.h5"))
+
+
+OUTPUTS = [
+    (("trace", "MODEL"), "-o"),
+    (("plan", "MODEL", "--machine", "h200-x8"), "--timeline"),
+    (("plan", "MODEL"), "--picture"),
+    (("machine",), "--svg"),
+    (("probe",), "-o"),
+    (("report", "MODEL"), "-o"),
+    (("convert", "model.in"), ""),
+    (("image", "grey.png", "x"), "-o"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "option"), OUTPUTS, ids=[f"{a[0]} {option}" for a, option in OUTPUTS])
+def test_an_output_replaces_no_pipe_or_device(
+    call: Call, model: Path, tmp_path: Path, arguments: tuple[str, ...], option: str
+) -> None:
+    Image.new("L", (4, 4)).save(tmp_path / "grey.png")
+    pipe = tmp_path / f"pipe.{'toml' if arguments[0] == 'convert' else 'png'}"
+    os.mkfifo(pipe)
+    answer = call(*(model if a == "MODEL" else a for a in arguments), *filter(None, [option]), pipe)
+    assert answer.code == 2
+    assert f"'{pipe}' is expected to be free or a file to replace, got a folder, a device or a pipe" in answer.err
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("arguments", [("trace", "-o"), ("plan", "--machine", "h200-x8", "--timeline")])
+def test_a_timeline_replaces_nothing_but_a_timeline(call: Call, model: Path, arguments: tuple[str, ...]) -> None:
+    command, *options = arguments
+    text = model.read_text()
+    answer = call(command, model, *options, model)
+    assert answer.code == 2
+    assert f"'{model}' should be free or a timeline to replace, but holds something else" in answer.err
+    assert model.read_text() == text
+    assert [call(command, model, *options, "t.json").code for _ in range(2)] == [0, 0]
 
 
 LATE = {

@@ -13,6 +13,7 @@ import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
 from peergrid.cli.notes import announce, print_notes, warn
+from peergrid.cli.replace import guard
 from peergrid.costs.machine import Machine
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
@@ -25,6 +26,7 @@ from peergrid.progress import duration, megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.schedule.timeline import START
 from peergrid.simulate import Simulation
 from peergrid.stencil import Problem
 
@@ -118,11 +120,13 @@ def _predict(
     """Print the plan for a machine that is not here, and write its timeline."""
     from peergrid.cli.prediction import predict, text  # imports compilers, which is slow
 
+    if timeline is not None:
+        Folder(timeline.parent).prepare("--timeline FILE")
+        guard(timeline, "timeline", START)
     built = described.build()
     _warn(built)
     prediction, events = predict(name, built, requested, machine)
     if timeline is not None:
-        Folder(timeline.parent).prepare("--timeline FILE")
         with replacing(timeline) as partial:
             partial.write_text(json.dumps(events))
     print_notes(prediction.notes)

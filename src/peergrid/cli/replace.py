@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.errors import UsageError
+from peergrid.io.atomic import check_regular
 from peergrid.io.rule import shown
 
 
 def guard(output: Path, what: str, start: str) -> None:
-    """Refuse a path whose folder does not exist, or at which lies a file that does not begin with `start`.
+    """Refuse a path whose folder does not exist, or at which lies anything but a file that begins with `start`.
 
     Args:
         output: where the file should go.
@@ -20,6 +21,7 @@ def guard(output: Path, what: str, start: str) -> None:
         UsageError: so it is; writing would fail or lose the file.
     """
     try:
+        check_regular(output)
         free = not output.exists() or _begins(output, start)
     except OSError as error:
         raise UsageError(f"'{shown(str(output))}' is no name for a file: {error.strerror}; choose another.") from None

@@ -11,12 +11,14 @@ import typer
 
 from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import announce, print_notes
+from peergrid.cli.replace import guard
 from peergrid.errors import UsageError
 from peergrid.io.atomic import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.models import read
 from peergrid.result import Timeline
 from peergrid.schedule import Schedule, one_iteration
+from peergrid.schedule.timeline import START
 from peergrid.simulate import Simulation
 
 MOST = 5_000  # steps: thousands of operations each
@@ -64,6 +66,7 @@ def trace(
     if output.is_dir():
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
     Folder(output.parent).prepare()
+    guard(output, "timeline", START)
     described = read(model)
     requested = arguments.requested(described, writing=False)
     built = described.build()

@@ -15,10 +15,11 @@ from peergrid.files import reason
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary sibling of `path` to write to: it takes the name when the block ends well, else it is removed.
 
-    Raises UsageError if the folder cannot be written or the disk is full.
+    Raises UsageError if the folder cannot be written or the disk is full, or what `check_regular` refuses.
     """
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
+        check_regular(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)  # so that nothing is written through a link of this name
         yield partial
@@ -32,6 +33,15 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # there is nothing to remove if the folder is no folder
             partial.unlink(missing_ok=True)
+
+
+def check_regular(path: Path) -> None:
+    """Raise UsageError for a path at which lies something else than a regular file, which a new file would replace."""
+    if path.exists() and not path.is_file():
+        raise UsageError(
+            f"'{path}' is expected to be free or a file to replace, got a folder, a device or a pipe; choose another "
+            "name."
+        )
 
 
 def _settle(path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
+from peergrid.io.atomic import check_regular
 from peergrid.machine import Machine, decode, encode
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.version import VERSION as OWN_VERSION
@@ -148,6 +149,7 @@ def guard(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise UsageError(f"'{path}' should lie in an existing folder, but '{path.parent}' is none: create it.")
+    check_regular(path)
     if path.exists() and path.stat().st_size:
         try:
             read(path)
@@ -164,6 +166,7 @@ def replace(path: Path, text: str) -> None:
     Raises:
         UsageError: the place cannot be written.
     """
+    check_regular(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

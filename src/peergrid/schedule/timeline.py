@@ -12,6 +12,9 @@ from typing import Any
 
 from peergrid.schedule.ops import Compute, Copy, Op, Queue, Receive, Reduce, Send, Transfer, describe
 
+START = '{"traceEvents"'
+"""The first characters of a file with a trace."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
