@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from typing import Annotated
@@ -23,6 +22,7 @@ from peergrid.cli.probe import probe
 from peergrid.cli.report import report
 from peergrid.cli.run import run
 from peergrid.cli.source import source
+from peergrid.cli.streams import discard, standard_streams
 from peergrid.cli.trace import trace
 from peergrid.cli.verify import verify
 from peergrid.errors import DoesNotFit, PeergridError, UsageError
@@ -75,9 +75,11 @@ app.command(cls=FarmCommand)(farm)
 
 def main() -> None:
     """Run the command line; an error becomes one line on standard error and its exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the process that started the command
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    with standard_streams():
+        _run_command()
+
+
+def _run_command() -> None:
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -94,7 +96,7 @@ def main() -> None:
     except MemoryError:
         _refuse(OUT_OF_MEMORY, DoesNotFit.exit_code)
     except OSError as error:  # on standard output; errors of files that a command writes are UsageErrors
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        discard(sys.stdout)
         _refuse(f"The output could not be written: {error.strerror or error}.", UsageError.exit_code)
 
 
