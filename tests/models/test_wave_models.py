@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from peergrid.models import Outcome, PicturedBuilt, parse, read
 from peergrid.models.survey import Trace
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.picture import picture_survey
-from peergrid.models.wave.results import sampled
+from peergrid.models.wave.segy import sampled
 from peergrid.models.wave.shot import Gather, coarse
 
 ROOT = Path(__file__).parents[2]
@@ -197,11 +198,38 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert file.tracecount == 6
         assert file.header[2][segyio.TraceField.GroupX] == 5000
         assert file.header[2][segyio.TraceField.ReceiverGroupElevation] == -7100
+        assert file.bin[segyio.BinField.AuxTraces] == 0
+        assert file.bin[segyio.BinField.MeasurementSystem] == 1
         interval = file.bin[segyio.BinField.Interval]
         assert interval == int(built.dt * 1e6)
         times = np.arange(file.trace[1].size) * interval * 1e-6
         near = np.interp(times, expected.times, expected.traces[1])
         assert np.abs(file.trace[1] - near).max() < 0.05 * np.abs(near).max()
+
+    assert files[1].read_bytes()[3500:3504] == bytes([1, 0, 0, 1])  # revision 1.0, traces of one length
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"size": (2e-3, 2e-3), "spacing": 1e-4},
+            "a time step from 1e-6 to 0.032767 s, as it counts whole microseconds, got 2.86e-08 s;",
+        ),
+        (
+            {"size": (2e6, 2e6), "spacing": 1e5},
+            "a time step from 1e-6 to 0.032767 s, as it counts whole microseconds, got 28.6 s;",
+        ),
+        ({"steps": 40000}, "at most 32767 samples of a trace, got 4"),
+        ({"size": (3e7, 150.0), "spacing": (1e5, 10.0)}, "a medium of at most 21475 km along each axis"),
+    ],
+)
+def test_what_segy_does_not_hold_is_refused_before_the_run(changes: Mapping[str, Any], sentence: str) -> None:
+    described = model("[medium]\nvelocity = 1500\n[output]\nsegy = true")
+    changed = replace(described, grid=replace(described.grid, **changes))
+    with pytest.raises(UsageError, match=re.escape(f"output.segy needs {sentence}")):
+        changed.check_results()
+    replace(changed, output=replace(changed.output, segy=False)).check_results()
 
 
 @pytest.mark.parametrize("head", [PLANE, CUBE], ids=["plane", "cube"])

@@ -62,7 +62,6 @@ def run_survey(
     quiet: bool,
 ) -> SurveySummary:
     """Make the traces that are left of a survey, and merge all when done; each of several ranks makes its share."""
-    described.check_results()
     survey = survey_of(described, folder, replace(requested, comm=None), each)
     ranks, leads = None if requested.comm is None else Ranks(requested.comm), requested.leads
     for warning in (*survey.first.warnings, *[NO_SNAPSHOTS] * bool(described.snapshots.every)) if leads else ():

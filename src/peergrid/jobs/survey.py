@@ -134,8 +134,9 @@ def run_survey(
 def survey_of(model: SurveyedModel, folder: Folder, requested: RequestedOptions, each: int | None = None) -> SurveyJob:
     """The survey of a model; each: the devices of a trace, None for the predicted fastest.
 
-    Raises UsageError if the model is not valid.
+    Raises UsageError if the model is not valid, or its results cannot be written.
     """
+    model.check_results()
     moves = shifts(model)
     first = model.moved(moves[0]).build()
     files = TraceFiles(folder.traces, _digest(model, first), len(moves))

@@ -22,6 +22,7 @@ from peergrid.models.survey import Shift, Survey, Vector
 from peergrid.models.wave.medium import PARAMETERS, Medium
 from peergrid.models.wave.propagator import Propagator
 from peergrid.models.wave.scheme import Absorber, Frame, Scheme, TimeOrder
+from peergrid.models.wave.segy import check_segy
 from peergrid.models.wave.shot import PointSource, Shot
 from peergrid.models.waveforms import Doubles, Waveform
 
@@ -276,6 +277,9 @@ class WaveModel:
     def check_results(self) -> None:
         if self.output.segy and find_spec("segyio") is None:
             raise UsageError(f"output.segy needs the library segyio, which is not installed; {extra('seismic')}.")
+        if self.output.segy:
+            with about(self.file):
+                check_segy(self.steps, self._clock.dt, self.grid.size)
 
     def build(self) -> BuiltWaves:
         from peergrid.models.wave.results import BuiltWaves  # which takes a model

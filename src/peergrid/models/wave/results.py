@@ -11,21 +11,16 @@ from typing import overload
 import h5py
 import numpy as np
 
-from peergrid.errors import UsageError
-from peergrid.grid import Array
-from peergrid.io.atomic import replacing
 from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.model import Outcome
 from peergrid.models.survey import Trace, Vector
 from peergrid.models.wave.model import WaveModel
-from peergrid.models.wave.points import BEHIND, place
+from peergrid.models.wave.segy import write_segy
 from peergrid.models.wave.shot import Gather, Shot
 from peergrid.stencil import Problem
 from peergrid.version import VERSION
 
-MOST_SAMPLES = 32767  # of a trace in SEG-Y
-CENTIMETRES = -100  # the scalar of SEG-Y's coordinates
 ARRAYS = (
     ("traces", ("receiver", "time"), None),
     ("receivers", ("receiver", "axis"), "m"),
@@ -194,66 +189,3 @@ def _add_scales(file: h5py.File, gather: Gather, built: BuiltWaves) -> None:
     add_times(file, gather.traces.shape[1], gather.dt)
     add_axes(file, built.axes, built.spacing, built.model.nodes)
     add_numbers(file, {"receiver": len(gather.receivers), "source": len(gather.sources), "axis": len(built.spacing)})
-
-
-def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
-    """Gathers as SEG-Y, one shot after another: 4-byte IEEE floats, positions in centimetres, sampled at the whole
-    microseconds below dt.
-    """
-    import segyio
-
-    dt = gathers[0].dt
-    interval = max(1, int(dt * 1e6 * (1 + 1e-12)))
-    first = sampled(gathers[0].traces, dt, interval * 1e-6)
-    receivers, samples = first.shape
-    if samples > MOST_SAMPLES or interval > MOST_SAMPLES:
-        raise UsageError(
-            f"SEG-Y holds at most {MOST_SAMPLES} samples of a trace, {MOST_SAMPLES} microseconds apart, got "
-            f"{samples} of {interval}; leave output.segy out, or run for a shorter time."
-        )
-    spec = segyio.spec()
-    spec.format, spec.sorting = 5, 0
-    spec.samples = np.arange(samples) * interval / 1000
-    spec.tracecount = receivers * len(gathers)
-    with replacing(path) as partial, segyio.create(str(partial), spec) as file:
-        file.bin.update({segyio.BinField.Interval: interval, segyio.BinField.Traces: receivers})
-        for shot, gather in enumerate(gathers):
-            for number, trace in enumerate(sampled(gather.traces, dt, interval * 1e-6)):
-                place = shot * receivers + number
-                file.header[place] = _header((shot, place, number), gather, samples, interval)
-                file.trace[place] = trace.astype(np.float32)
-
-
-def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interval: int) -> dict[int, int]:
-    """numbers: of the shot, of the trace in the file, of the trace in its shot, from 0."""
-    from segyio import TraceField as T
-
-    def across(position: Array) -> tuple[int, int]:
-        x, y = (position[0], position[1]) if len(position) == 3 else (position[0], 0.0)
-        return round(float(x) * -CENTIMETRES), round(float(y) * -CENTIMETRES)
-
-    shot, place, number = numbers
-    source, receiver = gather.sources[0], gather.receivers[number]
-    (sx, sy), (gx, gy), (mx, my) = across(source), across(receiver), across((source + receiver) / 2)
-    return {
-        T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
-        T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
-        T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: CENTIMETRES,
-        T.CDP_X: mx, T.CDP_Y: my,
-        T.ElevationScalar: CENTIMETRES, T.SourceDepth: round(float(source[-1]) * -CENTIMETRES),
-        T.ReceiverGroupElevation: round(float(receiver[-1]) * CENTIMETRES),
-        T.CoordinateUnits: 1, T.TRACE_SAMPLE_COUNT: samples, T.TRACE_SAMPLE_INTERVAL: interval,
-        T.offset: round(float(np.linalg.norm(receiver - source))),
-    }  # fmt: skip
-
-
-def sampled(traces: Array, dt: float, interval: float) -> Array:
-    """Traces resampled from dt to `interval`, seconds, by the windowed sinc that interpolates receivers."""
-    count = int((traces.shape[1] - 1) * dt / interval * (1 + 1e-12)) + 1
-    wide = np.pad(traces, ((0, 0), (16, 16)))
-    found = np.empty((len(traces), count), traces.dtype)
-    for k in range(count):
-        at = place(16 + k * interval / dt)
-        first = at.node - BEHIND
-        found[:, k] = wide[:, first : first + len(at.weights)] @ np.array(at.weights)
-    return found

@@ -1,0 +1,119 @@
+"""Gathers as SEG-Y, the format of seismic records, and what it cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from peergrid.errors import UsageError
+from peergrid.grid import Array
+from peergrid.io.atomic import replacing
+from peergrid.models.wave.points import BEHIND, place
+from peergrid.models.wave.shot import Gather
+
+MOST = 32767  # samples of a trace, and microseconds between two
+CENTIMETRES = -100  # the scalar of coordinates
+FARTHEST = (2**31 - 1) / -CENTIMETRES  # metres: coordinates have 32 bits
+
+
+def check_segy(steps: int, dt: float, extent: Sequence[float]) -> None:
+    """Raise UsageError for gathers that SEG-Y does not hold; extent: of the medium along each axis, metres."""
+    interval, instead = interval_of(dt), "leave output.segy out: gather.h5, in HDF5, has the same traces."
+    if not 1 <= interval <= MOST:
+        raise UsageError(
+            f"output.segy needs a time step from 1e-6 to {MOST * 1e-6:g} s, as it counts whole microseconds, got "
+            f"{dt:.3g} s; {instead}"
+        )
+    if samples_of(steps, dt) > MOST:
+        raise UsageError(
+            f"output.segy needs at most {MOST} samples of a trace, got {samples_of(steps, dt)}; run for a shorter "
+            f"time, or {instead}"
+        )
+    if max(extent) > FARTHEST:
+        raise UsageError(
+            f"output.segy needs a medium of at most {FARTHEST / 1e3:.0f} km along each axis, as it holds positions in "
+            f"centimetres, got {max(extent) / 1e3:.6g} km; {instead}"
+        )
+
+
+def interval_of(dt: float) -> int:
+    """The whole microseconds between two samples in a file."""
+    return int(dt * 1e6 * (1 + 1e-12))
+
+
+def samples_of(steps: int, dt: float) -> int:
+    """The samples of a trace in a file."""
+    return _count(steps, dt, interval_of(dt) * 1e-6)
+
+
+def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
+    """Gathers as SEG-Y, one shot after another: 4-byte IEEE floats, positions in centimetres, sampled at the whole
+    microseconds below dt.
+    """
+    import segyio
+
+    dt = gathers[0].dt
+    interval = interval_of(dt)
+    samples, receivers = samples_of(gathers[0].traces.shape[1], dt), len(gathers[0].traces)
+    spec = segyio.spec()
+    spec.format, spec.sorting = 5, 0
+    spec.samples = np.arange(samples) * interval / 1000
+    spec.tracecount = receivers * len(gathers)
+    with replacing(path) as partial, segyio.create(str(partial), spec) as file:
+        file.bin.update(_binary_header(interval, receivers))
+        for shot, gather in enumerate(gathers):
+            for number, trace in enumerate(sampled(gather.traces, dt, interval * 1e-6)):
+                place = shot * receivers + number
+                file.header[place] = _header((shot, place, number), gather, samples, interval)
+                file.trace[place] = trace.astype(np.float32)
+
+
+def _binary_header(interval: int, receivers: int) -> dict[int, int]:
+    """That of revision 1, the first with IEEE floats: metres, all traces of one length, none of them auxiliary."""
+    from segyio import BinField as B
+
+    return {
+        B.Interval: interval, B.Traces: receivers, B.AuxTraces: 0, B.MeasurementSystem: 1, B.SEGYRevision: 1,
+        B.SEGYRevisionMinor: 0, B.TraceFlag: 1,
+    }  # fmt: skip
+
+
+def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interval: int) -> dict[int, int]:
+    """numbers: of the shot, of the trace in the file, of the trace in its shot, from 0."""
+    from segyio import TraceField as T
+
+    def across(position: Array) -> tuple[int, int]:
+        x, y = (position[0], position[1]) if len(position) == 3 else (position[0], 0.0)
+        return round(float(x) * -CENTIMETRES), round(float(y) * -CENTIMETRES)
+
+    shot, place, number = numbers
+    source, receiver = gather.sources[0], gather.receivers[number]
+    (sx, sy), (gx, gy), (mx, my) = across(source), across(receiver), across((source + receiver) / 2)
+    return {
+        T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
+        T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
+        T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: CENTIMETRES,
+        T.CDP_X: mx, T.CDP_Y: my,
+        T.ElevationScalar: CENTIMETRES, T.SourceDepth: round(float(source[-1]) * -CENTIMETRES),
+        T.ReceiverGroupElevation: round(float(receiver[-1]) * CENTIMETRES),
+        T.CoordinateUnits: 1, T.TRACE_SAMPLE_COUNT: samples, T.TRACE_SAMPLE_INTERVAL: interval,
+        T.offset: round(float(np.linalg.norm(receiver - source))),
+    }  # fmt: skip
+
+
+def sampled(traces: Array, dt: float, interval: float) -> Array:
+    """Traces resampled from dt to `interval`, seconds, by the windowed sinc that interpolates receivers."""
+    count = _count(traces.shape[1], dt, interval)
+    wide = np.pad(traces, ((0, 0), (16, 16)))
+    found = np.empty((len(traces), count), traces.dtype)
+    for k in range(count):
+        at = place(16 + k * interval / dt)
+        first = at.node - BEHIND
+        found[:, k] = wide[:, first : first + len(at.weights)] @ np.array(at.weights)
+    return found
+
+
+def _count(steps: int, dt: float, interval: float) -> int:
+    return int((steps - 1) * dt / interval * (1 + 1e-12)) + 1
