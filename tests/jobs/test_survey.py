@@ -320,5 +320,28 @@ def test_shots_lie_where_the_survey_has_them(kind: str) -> None:
 
 
 def test_shots_outside_the_medium_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"^survey, trace 3: sources and receivers are expected to lie in "):
+    with pytest.raises(UsageError, match=r"^survey, trace 3: Receivers are expected within the medium, from 0 to "):
         parse(SHOTS.replace("12.5, 0.0", "60.0, 0.0"))
+    up = SHOTS.replace("order = 4", "order = 4\nfree_surface = true").replace("12.5, 0.0", "0.0, -25.0")
+    with pytest.raises(UsageError, match=r"^survey, trace 3: A source is expected below the free surface"):
+        parse(up)
+
+
+def test_sums_of_steps_that_end_at_an_edge_lie_in_the_medium() -> None:
+    """0.3 - 3 · 0.1 is a little below 0."""
+    text = SHOTS.replace("size = [300.0, 200.0]\nspacing = 10.0", "size = [3.0, 2.0]\nspacing = 0.1")
+    for old, new in {
+        "top = 120.0": "top = 1.2", "[100.0, 50.0]": "[0.3, 0.5]", "[120.0, 55.0]": "[1.2, 0.5]",
+        "[200.0, 55.0]": "[2.0, 0.5]", "frequency = 6.0": "frequency = 600.0", "common_offset": "common_midpoint",
+        "traces = 3\nstep = [12.5, 0.0]": "traces = 4\nstep = [0.1, 0.0]",
+    }.items():  # fmt: skip
+        text = text.replace(old, new)
+    model = parse(text)
+    assert isinstance(model, WaveModel)
+    shots = list(traces(model))
+    assert -1e-16 < shots[3].sources[0].position[0] < 0
+    edge = shots[3].shot.propagator.source_cells(np.array([[0.0, 0.5]]))
+    np.testing.assert_array_equal(shots[3].shot.propagator.source_cells(shots[3].shot.source_positions), edge)
+    outside = np.array([[-1e-5, 0.5]])
+    with pytest.raises(UsageError, match="within the medium"):
+        shots[3].shot.propagator.source_cells(outside)

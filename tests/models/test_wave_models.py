@@ -277,6 +277,11 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "kind": ("[medium]\nvelocity=1500", {**PLANE, "kind": "acustic2d"}, "did you mean 'acoustic2d'"),
     "key": ("[medium]\nvelocty=1500", PLANE, "medium.velocty is no known key; did you mean 'velocity'"),
     "file key": ('[medium]\nvelocity={ fil="v" }', PLANE, "medium.velocity.fil is no known key; did you mean 'file'"),
+    "size": (
+        "[medium]\nvelocity=1500", {**PLANE, "size": [204.0, 150.0]},
+        r"grid.size along x is expected to be a whole number of cells of 10 m, got 204 m; use 200\.",
+    ),
+    "thin": ("[medium]\nvelocity=1500", {**PLANE, "size": [200.0, 1.0]}, r"along z is .*, got 1 m; use 10\."),
     "axes": ("[medium]\nvelocity=1500", {**PLANE, "kind": "acoustic3d"}, "grid.size is expected to have 3 numbers"),
     "receiver": ("[medium]\nvelocity=1500", {**PLANE, "last": [1, 2, 3]}, r"receiver_array\[1\].last is expected to"),
     "other": ("[medium]\nvelocity=1500\nepsilon=0.1", PLANE, "medium.epsilon is no parameter of a model of kind 'aco"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from peergrid.errors import UsageError
+from peergrid.models.wave.points import NEAR
 from peergrid.models.waveforms import Doubles
 
 MediumKind = Literal["acoustic", "vti", "tti"]
@@ -104,6 +105,12 @@ class Medium:
             share = np.minimum(share, x * x * (3 - 2 * x))
         delta = self.values("delta")
         return replace(self, epsilon=delta + share * (self.values("epsilon") - delta))
+
+    def outside(self, points: Doubles) -> NDArray[np.bool_]:
+        """True for each point, shape (points, axes) in metres, that lies outside, by more than sums are off."""
+        slack = NEAR * np.array(self.spacings)
+        found = (points < -slack) | (points > np.array(self.extent) + slack)
+        return np.asarray(found.any(axis=1))
 
     def _check_together(self) -> None:
         if self.kind != "acoustic" and self.density is not None:

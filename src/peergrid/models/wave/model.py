@@ -183,6 +183,11 @@ class WaveModel:
         return int(self.model.kind[-2])
 
     @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return ("x", "z") if self.ndim == 2 else ("x", "y", "z")
+
+    @property
     def waves(self) -> tuple[str, ...]:
         """The fields that snapshots have."""
         return ("u",) if self.equations == "acoustic" else ("p", "r")

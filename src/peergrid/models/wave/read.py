@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import floor
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor, isclose
 from typing import Any
 
-from peergrid.errors import UsageError
+import numpy as np
+
+from peergrid.errors import UsageError, about
 from peergrid.io.schema import read_table
 from peergrid.models.survey import traces
-from peergrid.models.wave.medium import PARAMETERS
+from peergrid.models.wave.medium import PARAMETERS, Medium
 from peergrid.models.wave.model import KINDS, WaveModel
-from peergrid.models.wave.propagator import SECOND
+from peergrid.models.wave.propagator import SECOND, Propagator
 
 DENSEST = 100  # receivers of an array on the length of a cell
-SLACK = 1e-6  # metres: positions are sums
 
 
 def read(table: Mapping[str, Any]) -> WaveModel:
@@ -31,6 +32,7 @@ def read(table: Mapping[str, Any]) -> WaveModel:
                 f"{path} is expected to have {model.ndim} numbers in a model of kind '{model.model.kind}', got "
                 f"{len(given)}; correct it, or the kind."
             )
+    _check_size(model)
     for path, name in _named(model):
         if name not in KINDS[model.equations] or (name == "azimuth" and model.ndim == 2):
             raise UsageError(f"{path} is no parameter of a model of kind '{model.model.kind}'; leave it out.")
@@ -47,6 +49,16 @@ def read(table: Mapping[str, Any]) -> WaveModel:
     return model
 
 
+def _check_size(model: WaveModel) -> None:
+    """Check that the nodes reach from one end of the medium to the other, as positions in it are metres."""
+    for length, h, nodes, axis in zip(model.grid.size, model.spacings, model.nodes, model.axes, strict=True):
+        if not isclose((nodes - 1) * h, length, rel_tol=1e-6):
+            raise UsageError(
+                f"grid.size along {axis} is expected to be a whole number of cells of {h:g} m, got {length:g} m; use "
+                f"{max(nodes - 1, 1) * h:g}."
+            )
+
+
 def _check_density(model: WaveModel) -> None:
     """Check that receivers of an array are not so close that their traces hardly differ: each takes an update."""
     for number, array in enumerate(model.receiver_arrays, start=1):
@@ -60,19 +72,29 @@ def _check_density(model: WaveModel) -> None:
 
 
 def _check_survey(model: WaveModel) -> None:
-    """Check that every shot has its sources and receivers in the medium."""
+    """Check that every shot has its sources and receivers where a run takes them."""
     if model.survey is None:
         return
-    for number, shot in enumerate(traces(model), start=1):
-        positions = [*(one.position for one in shot.sources), *(one.position for one in shot.receivers)]
-        positions += [end for array in shot.receiver_arrays for end in (array.first, array.last)]
-        for place in positions:
-            if not all(-SLACK <= x <= length + SLACK for x, length in zip(place, model.grid.size, strict=True)):
-                raise UsageError(
-                    f"survey, trace {number}: sources and receivers are expected to lie in the medium of "
-                    f"{' by '.join(f'{length:g}' for length in model.grid.size)} m, got "
-                    f"[{', '.join(f'{x:g}' for x in place)}]; move it inside."
-                )
+    waves = Propagator(Medium(model.nodes, model.spacings, 1000.0), model.scheme)
+
+    def check(shots: Sequence[WaveModel]) -> None:
+        waves.source_cells(np.array([one.position for shot in shots for one in shot.sources]))
+        waves.frame.cells([place for shot in shots for place in _heard(shot)], "Receivers")
+
+    shots = list(traces(model))
+    try:
+        check(shots)
+    except UsageError:
+        for number, shot in enumerate(shots, start=1):
+            with about(f"survey, trace {number}"):
+                check([shot])
+
+
+def _heard(model: WaveModel) -> Iterator[tuple[float, ...]]:
+    """The positions of single receivers, and of the ends of arrays."""
+    yield from (one.position for one in model.receivers)
+    for array in model.receiver_arrays:
+        yield from (array.first, array.last)
 
 
 def _places(model: WaveModel) -> Iterator[tuple[str, tuple[float, ...]]]:

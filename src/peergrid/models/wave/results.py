@@ -64,7 +64,7 @@ class BuiltWaves:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        return ("x", "z") if self.model.ndim == 2 else ("x", "y", "z")
+        return self.model.axes
 
     @property
     def origin(self) -> tuple[float, ...]:

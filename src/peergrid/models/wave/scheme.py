@@ -125,13 +125,13 @@ class Frame:
         found = np.atleast_2d(np.asarray(points, dtype=np.float64))
         if found.ndim != 2 or found.shape[1] != ndim or not np.isfinite(found).all():
             raise UsageError(f"{what} are expected at positions of {ndim} finite metres each, got shape {found.shape}.")
-        outside = ((found < 0) | (found > extent * (1 + 1e-12))).any(axis=1)
+        outside = self.medium.outside(found)
         if outside.any():
             raise UsageError(
                 f"{what} are expected within the medium, from 0 to {tuple(map(float, extent))} m, got one at "
                 f"{tuple(map(float, found[outside.argmax()]))}; move it."
             )
-        return rounded(found / np.array(self.medium.spacings) + np.array(self.before))
+        return rounded(np.clip(found, 0.0, extent) / np.array(self.medium.spacings) + np.array(self.before))
 
     def continued(self, values: Doubles) -> Doubles:
         """A parameter on the grid: edge values continue beyond the edges; numbers stay numbers."""
