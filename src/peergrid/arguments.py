@@ -28,6 +28,11 @@ def is_whole(value: object) -> bool:
     return True
 
 
+def is_number(value: object) -> bool:
+    """True for a real number of Python or NumPy, but not for truth values."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def whole(values: Any) -> Whole | None:
     """The numbers of what gives them in order, as Python integers; None if they are no whole numbers."""
     unordered = isinstance(values, str | bytes | Mapping | Set) or getattr(values, "ndim", 1) == 0

@@ -125,6 +125,23 @@ def line(places: Any) -> Any:
 MEDIUM = Medium((31, 27), 10.0, 2000.0)
 MISTAKES: Mapping[str, tuple[Any, str]] = {
     "shape": (lambda: Medium((31,), 10.0, 2000.0), "two or three positive integers"),
+    "nodes": (lambda: Medium(31, 10.0, 2000.0), "two or three positive integers, got 31"),  # type: ignore[arg-type]
+    "spacing": (lambda: Medium((31, 27), None, 2000.0), "A spacing is expected to be metres .*, got None"),  # type: ignore[arg-type]
+    "rows": (lambda: Medium((31, 27), 10.0, [[1.0, 2.0], [3.0]]), r"velocity is expected to be .*, got \[\[1"),
+    "no velocity": (lambda: Medium((31, 27), 10.0, None), "velocity is expected to be a number or .*, got None"),  # type: ignore[arg-type]
+    "text as a step": (lambda: Propagator(MEDIUM, time_step="x"), "A time step is expected to be .*, got 'x'"),  # type: ignore[arg-type]
+    "half": (lambda: Scheme(dtype="float16"), "dtype is 'float32' or 'float64', got 'float16'"),  # type: ignore[arg-type]
+    "layer": (lambda: Scheme(layer=True), "layer is expected to be a whole number of cells, .*, got True"),
+    "orders": (lambda: Scheme(order=np.array([8, 8])), r"even, from 2 to 16, got array\(\[8, 8\]\)"),  # type: ignore[arg-type]
+    "no propagator": (lambda: Shot(None, [], [(40, 10)], 10), "'propagator' takes a Propagator, got None"),  # type: ignore[arg-type]
+    "text as a place": (lambda: shot_at("ab", (40, 10)), r"'sources' takes positions in metres, .*, got \['ab'\]"),
+    "two dimensions": (
+        lambda: Shot(Propagator(MEDIUM), [PointSource(at, Ricker(10.0)) for at in ((5, 5), (5, 5, 5))], [(40, 10)], 10),
+        r"'sources' takes positions in metres, shape \(points, 2\), got \[\(5, 5\), \(5, 5, 5\)\]",
+    ),
+    "text as a wavelet": (lambda: PointSource((5, 5), "x"), r"one such as Ricker\(25.0\), or samples, .*, got 'x'"),
+    "a kind of wavelet": (lambda: PointSource((5, 5), Ricker), "samples, finite numbers, .*Ricker"),  # type: ignore[arg-type]
+    "complex": (lambda: PointSource((5, 5), np.ones(3) * 1j), "samples, finite numbers, one for each step, got array"),
     "velocity": (lambda: Medium((31, 27), 10.0, -5.0), "velocity is expected to be m/s"),
     "array": (lambda: Medium((31, 27), 10.0, np.ones((3, 3))), r"array of shape \(31, 27\)"),
     "thomsen": (lambda: Medium((31, 27), 10.0, 2000.0, epsilon=0.1, delta=0.2), "nowhere below delta"),
@@ -173,6 +190,14 @@ def test_mistakes_are_answered_with_a_sentence(mistake: str) -> None:
     make, sentence = MISTAKES[mistake]
     with pytest.raises(UsageError, match=sentence):
         make()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    medium = Medium(np.array([31, 27]), np.float32(10), np.float32(2000))  # type: ignore[arg-type]
+    assert medium.spacings == Medium((31, 27), np.array([10, 10]), 2000.0).spacings == (10.0, 10.0)  # type: ignore[arg-type]
+    scheme = Scheme(np.int64(8), np.float64(0.7), np.int64(20), time_order=np.int32(2))  # type: ignore[arg-type]
+    assert (scheme, repr(scheme)) == (Scheme(), repr(Scheme()))
+    assert Propagator(medium, scheme, np.float32(0.001)).dt == float(np.float32(0.001))
 
 
 def test_texts_of_waves_are_short() -> None:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, get_type_hints
 
-import numpy as np
-
-from peergrid.arguments import brief
+from peergrid.arguments import brief, is_number
 from peergrid.errors import UsageError
 
 LARGEST = 1e20
@@ -75,5 +73,5 @@ def check_numbers(described: Any) -> None:
         rules = [rule for rule in getattr(hint, "__metadata__", ()) if isinstance(rule, Rule)]
         value = getattr(described, field)
         for rule in rules:
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not rule.holds(value):
+            if not is_number(value) or not rule.holds(value):
                 raise UsageError(f"{name}.{field} is expected to be {rule.expected}, got {brief(value)}.")

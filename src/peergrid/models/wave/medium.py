@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from peergrid.arguments import brief, numbers, whole
 from peergrid.errors import UsageError
 from peergrid.models.wave.points import NEAR
 from peergrid.models.waveforms import Doubles
@@ -46,14 +47,16 @@ class Medium:
     azimuth: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        shape = tuple(self.shape)
-        if len(shape) not in (2, 3) or any(not hasattr(n, "__index__") or n < 1 for n in shape):
-            raise UsageError(f"A medium's shape is expected to be two or three positive integers, got {self.shape!r}.")
-        object.__setattr__(self, "shape", tuple(int(n) for n in shape))
+        shape = whole(self.shape)
+        if shape is None or len(shape) not in (2, 3) or min(shape) < 1:
+            raise UsageError(
+                f"A medium's shape is expected to be two or three positive integers, got {brief(self.shape)}."
+            )
+        object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "spacing", _spacings(self.spacing, len(shape)))
         for name in PARAMETERS:
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name == "velocity":
                 object.__setattr__(self, name, _checked(name, given, self.shape))
         self._check_together()
 
@@ -75,7 +78,7 @@ class Medium:
     @property
     def spacings(self) -> tuple[float, ...]:
         """Metres between nodes along each axis."""
-        return _spacings(self.spacing, self.ndim)
+        return cast(tuple[float, ...], self.spacing)
 
     @property
     def extent(self) -> tuple[float, ...]:
@@ -127,20 +130,24 @@ class Medium:
 
 
 def _spacings(given: float | Sequence[float], ndim: int) -> tuple[float, ...]:
-    found = (given,) * ndim if isinstance(given, int | float) else tuple(given)
-    if len(found) != ndim or not all(isinstance(h, int | float) and 1e-9 < h < 1e9 for h in found):
+    found = numbers(given)
+    if found is None or found.shape not in ((), (ndim,)) or not ((found > 1e-9) & (found < 1e9)).all():
         raise UsageError(
-            f"A spacing is expected to be metres between 1e-9 and 1e9, one number or {ndim}, got {given!r}."
+            f"A spacing is expected to be metres between 1e-9 and 1e9, one number or {ndim}, got {brief(given)}."
         )
-    return tuple(float(h) for h in found)
+    return tuple(np.broadcast_to(found, ndim).tolist())
 
 
 def _checked(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
-    values = np.asarray(given)
-    if values.dtype.kind not in "iuf" or (values.ndim and values.shape != shape):
+    try:
+        values = np.asarray(given)
+    except ValueError:  # rows of several lengths
+        values = np.asarray(None)
+    numeric = values.dtype.kind in "iuf"
+    if not numeric or values.shape not in ((), shape):
         raise UsageError(
-            f"{name} is expected to be a number or an array of shape {shape}, got {values.dtype} of shape "
-            f"{values.shape}."
+            f"{name} is expected to be a number or an array of shape {shape}, got "
+            f"{f'{values.dtype} of shape {values.shape}' if numeric else brief(given)}."
         )
     low, high, words = LIMITS[name]
     outside = ~((values >= low) & (values <= high))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from peergrid.arguments import brief
+from peergrid.arguments import brief, is_number
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field
 from peergrid.models.wave import stencils
@@ -42,10 +42,11 @@ class Propagator:
         if self.medium.kind != "acoustic" and self.scheme.time_order == 4:
             raise UsageError(SECOND)
         largest = self.frame.largest_step()
-        if self.time_step is not None and not 0 < self.time_step <= largest:
+        given = self.time_step
+        if given is not None and not (is_number(given) and 0 < given <= largest):
             raise UsageError(
                 f"A time step is expected to be positive and at most {largest:.4g} s, beyond which waves of velocity "
-                f"{float(self.medium.values('velocity').max()):g} m/s grow without bound, got {self.time_step!r}."
+                f"{float(self.medium.values('velocity').max()):g} m/s grow without bound, got {brief(given)}."
             )
 
     def __repr__(self) -> str:
@@ -59,7 +60,7 @@ class Propagator:
     @cached_property
     def dt(self) -> float:
         """The time step, seconds."""
-        return self.time_step or self.scheme.courant * self.frame.largest_step()
+        return float(self.time_step or self.scheme.courant * self.frame.largest_step())
 
     @cached_property
     def waves(self) -> tuple[Field, ...]:
@@ -69,7 +70,7 @@ class Propagator:
 
     def steps(self, seconds: float) -> int:
         """The steps that reach a time, at least one. Raises UsageError for a time that is not positive and finite."""
-        if not isinstance(seconds, int | float | np.number) or not 0 < seconds < np.inf:
+        if not is_number(seconds) or not 0 < seconds < np.inf:
             raise UsageError(f"A time is expected to be positive seconds, got {brief(seconds)}.")
         return max(1, int(np.ceil(seconds / self.dt * (1 - 1e-12))))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from operator import index
 from typing import Literal, get_args
 
 import numpy as np
 
-from peergrid.arguments import check_flag
+from peergrid.arguments import brief, check_flag, is_number, is_one_of, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Box, Dtype, Grid
 from peergrid.models.wave.medium import Medium
@@ -42,19 +43,27 @@ class Scheme:
     time_order: TimeOrder = 2
 
     def __post_init__(self) -> None:
-        if self.order not in range(2, 17, 2):
-            raise UsageError(f"An order in space is expected to be even, from 2 to 16, got {self.order!r}.")
-        if self.time_order not in get_args(TimeOrder):
-            raise UsageError(f"time_order is expected to be 2 or 4, got {self.time_order!r}.")
-        if not isinstance(self.courant, int | float | np.number) or not 0 < self.courant <= 1:
+        order, time_order, layer = (
+            index(given) if is_whole(given) else -1 for given in (self.order, self.time_order, self.layer)
+        )
+        if order not in range(2, 17, 2):
+            raise UsageError(f"An order in space is expected to be even, from 2 to 16, got {brief(self.order)}.")
+        if time_order not in get_args(TimeOrder):
+            raise UsageError(f"time_order is expected to be 2 or 4, got {brief(self.time_order)}.")
+        if not is_number(self.courant) or not 0 < self.courant <= 1:
             raise UsageError(
-                f"courant is expected to be above 0 and not above 1, the limit of stability, got {self.courant!r}."
+                f"courant is expected to be above 0 and not above 1, the limit of stability, got {brief(self.courant)}."
             )
-        if not isinstance(self.layer, int) or self.layer < 0:
-            raise UsageError(f"layer is expected to be a whole number of cells, not below 0, got {self.layer!r}.")
+        if layer < 0:
+            raise UsageError(f"layer is expected to be a whole number of cells, not below 0, got {brief(self.layer)}.")
         check_flag("free_surface", self.free_surface)
-        if self.absorber not in get_args(Absorber):
-            raise UsageError(f"absorber is expected to be 'sponge' or 'cpml', got {self.absorber!r}.")
+        if not is_one_of(self.absorber, get_args(Absorber)):
+            raise UsageError(f"absorber is expected to be 'sponge' or 'cpml', got {brief(self.absorber)}.")
+        dtype, courant = Grid(1, dtype=self.dtype).dtype, float(self.courant)
+        for name, value in {
+            "order": order, "time_order": time_order, "layer": layer, "dtype": dtype, "courant": courant,
+        }.items():  # fmt: skip
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from peergrid.arguments import brief, numbers
+from peergrid.arguments import brief, check_kind, is_whole, numbers
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave.arrays import Recording
@@ -43,6 +43,16 @@ class PointSource:
 
     position: Sequence[float]
     wavelet: Wavelet | ArrayLike
+
+    def __post_init__(self) -> None:
+        if isinstance(self.wavelet, Wavelet) and not isinstance(self.wavelet, type):
+            return
+        samples = numbers(self.wavelet)
+        if samples is None or samples.ndim != 1 or not np.isfinite(samples).all():
+            raise UsageError(
+                "A source's wavelet is one such as Ricker(25.0), or samples, finite numbers, one for each step, got "
+                f"{brief(self.wavelet)}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +87,11 @@ class Shot:
     steps: int
 
     def __post_init__(self) -> None:
-        if not hasattr(self.steps, "__index__") or self.steps < 1:
-            raise UsageError(f"A shot is expected to take a whole number of steps, at least 1, got {self.steps!r}.")
+        check_kind("propagator", self.propagator, Propagator, "a Propagator")
+        if not is_whole(self.steps) or self.steps < 1:
+            raise UsageError(
+                f"A shot is expected to take a whole number of steps, at least 1, got {brief(self.steps)}."
+            )
         if not isinstance(self.sources, Sequence) or not all(isinstance(one, PointSource) for one in self.sources):
             raise UsageError(f"The sources of a shot are a list of PointSources, got {brief(self.sources)}.")
         if not len(self.sources):
@@ -102,7 +115,7 @@ class Shot:
     @property
     def source_positions(self) -> Doubles:
         """Metres, shape (sources, axes)."""
-        return np.array([source.position for source in self.sources], dtype=np.float64)
+        return positions("sources", [source.position for source in self.sources], self.propagator)
 
     @cached_property
     def receiver_positions(self) -> Doubles:
@@ -119,11 +132,6 @@ class Shot:
                 row[:] = source.wavelet.sample(times)
             else:
                 given = np.asarray(source.wavelet, dtype=np.float64)
-                if given.ndim != 1 or not np.isfinite(given).all():
-                    raise UsageError(
-                        f"A source's samples are expected to be finite numbers, one for each step, got an array of "
-                        f"shape {given.shape}."
-                    )
                 row[: len(given)] = given[: self.steps]
         return self.propagator.sent(found)
 
