@@ -123,11 +123,17 @@ def line(places: Any) -> Any:
 
 
 MEDIUM = Medium((31, 27), 10.0, 2000.0)
+TILTED = Medium((31, 27), 10.0, 2000.0, epsilon=0.2, delta=0.1, tilt=0.3)
 MISTAKES: Mapping[str, tuple[Any, str]] = {
     "shape": (lambda: Medium((31,), 10.0, 2000.0), "two or three positive integers"),
     "nodes": (lambda: Medium(31, 10.0, 2000.0), "two or three positive integers, got 31"),  # type: ignore[arg-type]
     "spacing": (lambda: Medium((31, 27), None, 2000.0), "A spacing is expected to be metres .*, got None"),  # type: ignore[arg-type]
     "rows": (lambda: Medium((31, 27), 10.0, [[1.0, 2.0], [3.0]]), r"velocity is expected to be .*, got \[\[1"),
+    "points": (
+        lambda: TILTED.elliptical([1.0, 2.0, 3.0], 50.0),
+        r"'points' takes positions in metres, shape \(points, 2",
+    ),
+    "radius": (lambda: TILTED.elliptical([1.0, 2.0], 0), "'radius' takes positive metres, got 0"),
     "no velocity": (lambda: Medium((31, 27), 10.0, None), "velocity is expected to be a number or .*, got None"),  # type: ignore[arg-type]
     "text as a step": (lambda: Propagator(MEDIUM, time_step="x"), "A time step is expected to be .*, got 'x'"),  # type: ignore[arg-type]
     "half": (lambda: Scheme(dtype="float16"), "dtype is 'float32' or 'float64', got 'float16'"),  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from peergrid.arguments import brief, numbers, whole
+from peergrid.arguments import brief, is_number, numbers, whole
 from peergrid.errors import UsageError
 from peergrid.models.wave.points import NEAR
 from peergrid.models.waveforms import Doubles
@@ -99,10 +99,16 @@ class Medium:
 
         There a source sends no slow wave, which pseudo-acoustic equations have beside that of pressure (Alkhalifah,
         Geophysics 65 (2000) 1239). Half a wavelength is enough.
+        Raises UsageError for points or a radius that mean nothing.
         """
+        given = numbers(points)
+        if given is None or given.ndim not in (1, 2) or given.shape[-1] != self.ndim or not np.isfinite(given).all():
+            raise UsageError(f"'points' takes positions in metres, shape (points, {self.ndim}), got {brief(points)}.")
+        if not is_number(radius) or not 0 < radius < np.inf:
+            raise UsageError(f"'radius' takes positive metres, got {brief(radius)}.")
         share = np.ones(self.shape)
         axes = [np.arange(n) * h for n, h in zip(self.shape, self.spacings, strict=True)]
-        for point in np.atleast_2d(np.asarray(points, dtype=np.float64)):
+        for point in np.atleast_2d(given):
             squares = [(axis - at) ** 2 for axis, at in zip(axes, point, strict=True)]
             x = np.clip(np.sqrt(sum(np.ix_(*squares))) / radius - 1, 0, 1)
             share = np.minimum(share, x * x * (3 - 2 * x))
