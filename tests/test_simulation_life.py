@@ -84,3 +84,13 @@ def test_a_forked_process_is_told_that_the_simulation_is_not_its_own() -> None:
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 7
         simulation.run(2)
+
+
+def test_the_digest_does_not_depend_on_the_bits_of_values_that_are_not_numbers() -> None:
+    found = set()
+    for value in (np.nan, -np.nan):
+        problem = Problem.of(drift(Grid((20, 16)).field("u", value), k=0.1))
+        with Simulation(problem, 1, devices="cpu:2") as simulation:
+            assert np.signbit(simulation.gather("u")).all() == np.signbit(value)
+            found.add(simulation.sha256())
+    assert len(found) == 1
