@@ -92,7 +92,7 @@ def _tanh(kind: Format, x: Expr) -> Expr:
 
 
 def _power(kind: Format, x: Expr, y: Expr) -> Expr:
-    """x^y as `pow` of C, except that zeros have no sign and powers of -inf that are not whole are NaN."""
+    """x^y as `pow` of C, except that zeros have no sign; and 1^NaN, and powers of -inf that are not whole, are NaN."""
     if y is Const(0.5):
         return sqrt(x)
     size, far = abs(x), 2.0 ** (kind.fraction + 12)  # such powers of numbers other than 1 are 0 or infinite
