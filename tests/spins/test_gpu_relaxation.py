@@ -31,6 +31,8 @@ def test_the_words_are_those_of_virtual_devices(driver: SpinDriver, count: int, 
         with gpu_relaxation(GRAPH, 0.4, 11, count, exchange) as found:
             found.advance(2)
             found.advance(3)
+            with pytest.raises(UsageError, match="A run takes zero or more whole steps, got -1"):
+                found.advance(-1)
             assert {found.sha256(gpu) for gpu in range(count)} == {wanted.sha256()}
             assert found.energy() == wanted.energy()
     assert not driver.held

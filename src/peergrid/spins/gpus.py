@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from peergrid.arguments import check_steps
 from peergrid.codegen.cuda.skeletons import skeleton
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.errors import DeviceFault, UsageError
@@ -76,6 +77,7 @@ class GpuRelaxation:
 
     def advance(self, half_steps: int) -> None:
         """Make half steps and wait for them. Raises DeviceFault if a GPU waits in vain for another."""
+        check_steps(half_steps)
         with self.devices.kept_current():
             for _ in range(half_steps):
                 self._half_step()
