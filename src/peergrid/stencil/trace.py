@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from operator import index
 from sys import float_info
 from typing import NoReturn, TypeVar
@@ -70,9 +71,14 @@ class _StandIn:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
     __pow__ = __rpow__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __abs__ = __pos__ = __invert__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """True for the same stand-in; comparison with a number is refused."""
+        return self._refuse() if isinstance(other, Real) else self is other
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class Cell(_StandIn):
     """The type of a stencil's parameter for a field.
 
@@ -150,7 +156,7 @@ class Next:
         self.notes.assign(self.described.name, value)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Clock(_StandIn):
     """The type of a stencil's parameter for a signal: `now` is its sample."""
 
@@ -166,7 +172,7 @@ class Clock(_StandIn):
         return Now(self.described.name)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lookup(_StandIn):
     """The type of a stencil's parameter for a table: indexed by a value, it gives the entry at that place."""
 
