@@ -65,6 +65,25 @@ def test_a_file_of_cells_is_read_again(written: Path) -> None:
         assert replace(again.media[own], name="") == replace(first.media[expected], name="")
 
 
+def test_cells_of_a_te_plane_are_read_again(tmp_path: Path) -> None:
+    """Both cells along the flat axis, between which the fields lie."""
+    head = "#domain: 0.03 inf 0.03\n#domain_mode: TE\n#dx_dy_dz: 0.001 0.001 0.001\n#time_window: 9\n"
+    bodies = "#material: 6 0 1 0 soil\n#box: 0 0 0 0.03 0.001 0.02 soil\n#edge: 0.01 inf 0.01 0.02 inf 0.01 pec\n"
+    model = tmp_path / "model.in"
+    model.write_text(f"{head}{bodies}#geometry_objects_write: 0 0 0 0.03 inf 0.03 all\n")
+    first = read(model)
+    geometry.write(first.plan, "float32", tmp_path)
+    model.write_text(f"{head}#geometry_objects_read: 0 0 0 all.h5 all_materials\n")
+    again = read(model).domain
+    for component in (0, 2, 4):
+        found, expected = (
+            np.array([medium.permittivity for medium in domain.media])[domain.ids[component, 1:-1, :, 1:-1]]
+            for domain in (again, first.domain)
+        )
+        np.testing.assert_array_equal(found, expected)
+        assert (component == 4) or 3.5 in found
+
+
 def test_views_are_images_and_lines_of_vtk(written: Path) -> None:
     domain = read(HERE / "part.in").domain
     names = [medium.name for medium in domain.media]

@@ -22,6 +22,7 @@ from peergrid.models.fdtd3d import COMPONENTS, CoaxialFeed, ElectricDipole, Plan
 from peergrid.models.fdtd3d.incident import way
 
 HERE = Path(__file__).parent
+EDGE = "#edge: 0.02 0.02 0 0.04 0.02 0 pec\n"
 SMALL = """\
 #title: two dimensions
 #domain: 0.12 0.1 0.002
@@ -93,6 +94,39 @@ def test_a_sector_is_as_thick_as_its_extents_are_apart(tmp_path: Path, extent: s
     soil = [medium.name for medium in domain.media].index("soil")
     found = np.flatnonzero((domain.ids[2] == soil).any(axis=(0, 1)))
     assert (found[0], found[-1] + 1) == layers
+
+
+BETWEEN = """\
+#domain: 0.06 inf 0.04
+#domain_mode: TE
+#dx_dy_dz: 0.002 0.002 0.002
+#time_window: 11
+#material: 6 0 1 0 soil
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("#box: 0 0 0 0.06 0.002 0.04 soil", 3.5),
+        ("#box: 0 0.002 0 0.06 0.004 0.04 soil", 3.5),
+        ("#box: 0 0 0 0.06 inf 0.04 soil", 6.0),
+        ("#edge: 0.02 inf 0.02 0.03 inf 0.02 soil", 6.0),
+        ("#edge: 0.02 0.002 0.02 0.03 0.002 0.02 soil", 6.0),
+        ("#edge: 0.02 0 0.02 0.03 0 0.02 soil", 1.0),
+        ("#plate: 0.02 0.002 0.02 0.03 0.004 0.02 soil", 6.0),
+        ("#triangle: 0.01 0.002 0.01 0.05 0.002 0.01 0.01 0.002 0.04 0 soil", 6.0),
+    ],
+)
+def test_fields_of_a_te_plane_lie_between_two_cells(tmp_path: Path, line: str, expected: float) -> None:
+    domain = read(_file(tmp_path, f"{BETWEEN}{line}\n")).domain
+    assert (domain.shape, domain.ids.shape) == ((30, 1, 20), (6, 31, 1, 21))
+    assert domain.media[domain.ids[0, 12, 0, 10]].permittivity == expected
+
+
+def test_edges_without_a_field_along_them_are_refused(tmp_path: Path) -> None:
+    for text, mode in ((BETWEEN + "#edge: 0.02 0 0.02 0.02 0.002 0.02 pec", "TEy"), (SMALL + EDGE, "TMz")):
+        assert f"to run along an axis with an electric field in mode {mode}, got " in _sentence(tmp_path, text)
 
 
 def test_a_time_window_is_in_seconds_or_in_samples(tmp_path: Path) -> None:

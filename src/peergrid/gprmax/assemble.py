@@ -57,7 +57,7 @@ from peergrid.models.fdtd3d import (
     VoltageSource,
     remembered,
 )
-from peergrid.models.fdtd3d.domain import Mode, Waveform
+from peergrid.models.fdtd3d.domain import Mode, Waveform, live
 from peergrid.models.fdtd3d.domain import Source as Placed
 from peergrid.models.fdtd3d.domain import Wire as PlacedWire
 
@@ -134,7 +134,9 @@ class Plan:
                 f"{self.subject('domain', 'The domain')} is expected to be two cells or more along each axis, "
                 f"or one along one of them, and at most {MOST_CELLS:,} in all, got {counts}; correct it or the spacing."
             )
-        return Frame(tuple(1 if axis == flat else n for axis, n in enumerate(counts)), spacing, flat)
+        if flat is not None and wanted == "TE" and isinf(size[flat]):
+            counts[flat] = 2  # as in gprMax: fields lie between two cells
+        return Frame(tuple(counts), spacing, flat)
 
     @cached_property
     def waves(self) -> Mapping[str, Formula | Column]:
@@ -215,9 +217,9 @@ def assemble(plan: Plan, dtype: Dtype = "float32") -> Domain:
     """The domain of a model. Raises UsageError, one sentence with the line, for items that do not fit together."""
     settings, frame = plan.settings, plan.frame
     media, raster = rasterised(plan, dtype)
-    flat = tuple(slice(0, 1) if axis == frame.flat else slice(None) for axis in range(3))
+    flat = tuple(slice(frame.live, frame.live + 1) if axis == frame.flat else slice(None) for axis in range(3))
     return Domain(
-        shape=frame.cells,
+        shape=frame.grid,
         spacing=frame.spacing,
         dt=plan.dt,
         steps=plan.steps,
@@ -298,18 +300,22 @@ def rasterised(plan: Plan, dtype: Dtype) -> tuple[Media, Raster]:
         elif isinstance(item, Shape):
             place = cells(frame, item)
             if place is None:
-                _fix(frame, item, media, raster)
+                _fix(plan, item, media, raster)
             else:
                 raster.fill(place, media.filled(item))
     media.smooth(raster)
     return media, raster
 
 
-def _fix(frame: Frame, shape: Shape, media: Media, raster: Raster) -> None:
+def _fix(plan: Plan, shape: Shape, media: Media, raster: Raster) -> None:
     """Rasterise an object without thickness: one material, or one for each axis along which it has edges."""
     names = shape.materials
-    axes = list(edges(frame, shape))
+    axes = list(edges(plan.frame, shape))
     own = sorted({axis for axis, _ in axes})
+    if isinstance(shape, Edge) and not shape.magnetic and f"E{AXES[own[0]]}" not in live(plan.mode):
+        raise shape.command.fault(
+            f"to run along an axis with an electric field in mode {plan.mode}", f"{AXES[own[0]]}", "turn it"
+        )
     for axis, where in axes:
         name = names[own.index(axis) if len(names) == 2 else axis if len(names) == 3 else 0]
         magnetic = isinstance(shape, Edge) and shape.magnetic

@@ -41,18 +41,29 @@ def nearest(value: float) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """The grid for objects; flat: the axis along which nothing varies, or None."""
+    """The grid for objects; flat: the axis along which nothing varies, or None. Along it TM has one cell, TE two."""
 
     cells: Index
     spacing: Vector
     flat: int | None = None
 
-    def node(self, point: Vector, upper: bool = False) -> Index:
-        """The nearest node; on the flat axis the grid's end for inf and all beyond it."""
+    @property
+    def grid(self) -> Index:
+        """The cells of the domain, one along the flat axis."""
+        return tuple(1 if axis == self.flat else n for axis, n in enumerate(self.cells))
+
+    @property
+    def live(self) -> int:
+        """The node along the flat axis whose components are the domain's: of two cells, the one between them."""
+        return 0 if self.flat is None else self.cells[self.flat] - 1
+
+    def node(self, point: Vector, upper: bool | None = False) -> Index:
+        """The nearest node; on the flat axis the grid's end for all beyond it and for inf, or for inf the live node."""
         found = []
         for axis, value in enumerate(point):
             if axis == self.flat:
-                index = self.cells[axis] * upper if isinf(value) else nearest(value / self.spacing[axis])
+                end = self.live if upper is None else self.cells[axis] * upper
+                index = end if isinf(value) else nearest(value / self.spacing[axis])
                 found.append(min(max(index, 0), self.cells[axis]))
             else:
                 found.append(nearest(value / self.spacing[axis]))
@@ -118,7 +129,9 @@ def edges(frame: Frame, shape: Shape) -> Iterator[tuple[int, Place]]:
     assert isinstance(shape, Plate | Edge)
     if isinstance(shape, Edge) and shape.magnetic and frame.flat is not None:
         raise shape.command.fault("to be in three dimensions", "two", "give the cells a material with magnetic loss")
-    lo, hi = (frame.inside(shape.command, frame.node(p, u)) for p, u in ((shape.lo, False), (shape.hi, True)))
+    ends = (None, None) if isinstance(shape, Edge) and frame.live else (False, True)
+    corners = zip((shape.lo, shape.hi), ends, strict=True)
+    lo, hi = (frame.inside(shape.command, frame.node(corner, upper)) for corner, upper in corners)
     extended = [axis for axis in range(3) if hi[axis] > lo[axis]]
     wanted = 2 if isinstance(shape, Plate) else 1
     if len(extended) != wanted or any(b < a for a, b in zip(lo, hi, strict=True)):
@@ -205,10 +218,10 @@ def _flat(frame: Frame, shape: Triangle | Sector) -> tuple[int, int, int, Mask, 
         axis = same[0]
         others = [k for k in range(3) if k != axis]
         low = corners[0][axis]
-        thickness = shape.thickness if not isinf(shape.thickness) else frame.cells[axis] * frame.spacing[axis]
+        thickness = shape.thickness
         mask, first = _triangle(shape, [(c[others[0]], c[others[1]]) for c in corners])
     high = low + nearest(thickness / frame.spacing[axis])
-    if axis == frame.flat and high > low:
+    if axis == frame.flat and isinf(thickness):
         low, high = 0, frame.cells[axis]
     if not 0 <= low <= high <= frame.cells[axis]:
         raise shape.command.fault(

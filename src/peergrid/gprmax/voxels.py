@@ -25,7 +25,6 @@ from peergrid.gprmax.raster import BIT, NOTHING, Ids, Offset, Raster
 from peergrid.gprmax.shapes import Frame
 from peergrid.gprmax.table import read as read_items
 from peergrid.gprmax.text import commands
-from peergrid.grid import Index
 from peergrid.io.hdf5 import UNREADABLE, own_dataset, reading
 from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import Medium
@@ -52,7 +51,7 @@ def beyond(frame: Frame, item: Voxels) -> tuple[str, ...]:
     with _opened(item) as file:
         shape = own_dataset(file, "data").shape
     lo = frame.inside(item.command, frame.node(item.at))
-    if any(a + n > m for axis, (a, n, m) in enumerate(zip(lo, shape, frame.cells, strict=True)) if axis != frame.flat):
+    if any(a + n > m for a, n, m in zip(lo, shape, frame.cells, strict=False)):
         return (f"{item.command.where}: cells of '{item.file.name}' beyond the domain are left out.",)
     return ()
 
@@ -79,7 +78,7 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
         )
     cells = own_dataset(file, "data")
     lo = frame.inside(item.command, frame.node(item.at))
-    shape = tuple(1 if axis == frame.flat else n for axis, n in enumerate(cells.shape))
+    shape = cells.shape
     whole = all(name in file for name in ("ID", "rigidE", "rigidH"))
     if len(shape) != 3 or any(a >= m for a, m in zip(lo, frame.cells, strict=True)):
         raise item.command.fault(
@@ -87,7 +86,8 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
         )
     count = tuple(min(n, m - a) for a, n, m in zip(lo, shape, frame.cells, strict=True))
     numbers = _numbers(file, item, media)
-    solid = _model_numbers(cells[_part(frame, cells.shape, count)], numbers)
+    part = tuple(slice(0, n) for n in count)
+    solid = _model_numbers(cells[part], numbers)
     used = [int(number) for number in np.unique(solid) if number != NOTHING]
     fillings = media.fillings(used, item.smooth and not whole)
     if not whole:
@@ -96,23 +96,15 @@ def _insert(file: h5py.File, frame: Frame, item: Voxels, media: Media, raster: R
     nodes = own_dataset(file, "ID")
     if nodes.shape != (6, *(n + 1 for n in cells.shape)):
         raise ValueError(f"/ID has shape {nodes.shape}")
-    reach = tuple(n if axis == frame.flat else n + 1 for axis, n in enumerate(count))
-    ids = _model_numbers(nodes[(slice(None), *_part(frame, nodes.shape[1:], reach, last=1))], numbers)
+    ids = _model_numbers(nodes[(slice(None), *(slice(0, n + 1) for n in count))], numbers)
     bits = np.zeros(count, np.uint32)
     layers = [(name, layer) for name, layers in (("rigidE", 12), ("rigidH", 6)) for layer in range(layers)]
     for (name, layer), key in zip(layers, FIXED, strict=True):
         fixed = own_dataset(file, name)
         if fixed.shape != ((12 if name == "rigidE" else 6), *cells.shape):
             raise ValueError(f"/{name} has shape {fixed.shape}")
-        bits |= np.where(fixed[(layer, *_part(frame, cells.shape, count))] != 0, BIT[key], np.uint32(0))
+        bits |= np.where(fixed[(layer, *part)] != 0, BIT[key], np.uint32(0))
     raster.insert(lo, solid, ids, bits)
-
-
-def _part(frame: Frame, shape: Index, count: Index, last: int = 0) -> tuple[slice, ...]:
-    """The part of an array that is used; along the flat axis its last layer, or one of those before it."""
-    flat = frame.flat
-    begin = tuple(n - 1 - last if axis == flat else 0 for axis, n in enumerate(shape))
-    return tuple(slice(b, b + n) for b, n in zip(begin, count, strict=True))
 
 
 def _numbers(file: h5py.File, item: Voxels, media: Media) -> Ids:
