@@ -258,7 +258,7 @@ def far_fields(plan: Plan) -> Iterator[FarField]:
 
 
 def subjects(plan: Plan) -> Subjects:
-    """What sentences call the parts of a domain: their commands and lines."""
+    """The subjects of sentences about the parts of a domain: their commands and lines."""
     absorber = plan.subject("pml_cells", Subjects.absorber)
     return Subjects(
         absorber,

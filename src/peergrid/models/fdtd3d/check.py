@@ -26,7 +26,7 @@ from peergrid.models.fdtd3d.domain import (
 
 @dataclass(frozen=True)
 class Subjects:
-    """What sentences call the parts of a domain: the absorber and its stretches, and others, by default by number."""
+    """The subjects of sentences about the parts of a domain; without names, sources and others have their numbers."""
 
     absorber: str = "The absorber"
     stretches: str = "The absorber"

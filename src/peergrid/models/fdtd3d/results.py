@@ -216,7 +216,7 @@ def _write_reflection(group: h5py.Group, built: BuiltDomain) -> None:
 
 
 def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, count: int) -> None:
-    """What a line is, and the first `count` samples of what is sent along it."""
+    """The attributes of a line, its excitation, and the first `count` samples of the wave sent along it."""
     source = line.source
     excitation = _excitation(group, built, source, "V")
     for name, half in (("samples_whole", False), ("samples_half", True)):
