@@ -6,8 +6,8 @@ a, b the numbers of a convolution by recursion,
     ψ ← b ψ + a ∂u,    ζ ← b ζ + a (D u + ∂ψ),    D u becomes D u + ∂ψ + ζ.
 
 The inner derivative is taken half way between nodes, the outer one is minus its transpose, so that reciprocity holds to
-rounding. Where D has weights of its own, ∂ is of an order two lower: then -D is nowhere below -∂∂, and nothing in the
-layers grows without oscillating, however strong they are.
+rounding for points that involve no node of a layer. Where D has weights of its own, ∂ is of an order two lower: then -D
+is nowhere below -∂∂, and nothing in the layers grows without oscillating, however strong they are.
 Methods: Komatitsch and Martin, Geophysics 72 (2007) SM155; Pasalic and McGarry, SEG Expanded Abstracts 29 (2010) 2925.
 
 Where the axis of symmetry is tilted, the slow wave that comes with these equations grows in layers of this form. There
