@@ -15,7 +15,10 @@ from peergrid.sources import Target, source_of
 
 def source(
     model: ModelFile,
-    target: Annotated[str, typer.Option("--target", metavar="NAME", help="cuda (CUDA C++) or cpu (Python).")] = "cuda",
+    target: Annotated[
+        str,
+        typer.Option("--target", metavar="NAME", help="cuda (CUDA C++) or cpu (LLVM's intermediate representation)."),
+    ] = "cuda",
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Steps per pass (GPUs; default: chosen).")
     ] = None,
