@@ -299,6 +299,10 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         r"receiver_array\[2\].count is expected to be at most 100 receivers to a cell, 1,601 on 16 cells, got 2,000",
     ),
     "missing": ('[medium]\nvelocity={ file = "none.npy" }', PLANE, "medium.velocity is expected in 'none.npy'"),
+    "angle": (
+        "[medium]\nvelocity=1500\ntilt=7000", {**PLANE, "kind": "tti2d"},
+        r"tilt is expected to be an angle from -100 to 100 radians, got 122\.173 \(7000 degrees\)",
+    ),
     "ending": ('[medium]\nvelocity={ file = "v.mat" }', PLANE, "a file that ends in .npy, .h5"),
 }  # fmt: skip
 
@@ -313,6 +317,11 @@ def test_mistakes_are_answered_with_a_sentence(mistake: str) -> None:
 def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", VELOCITY[1:])
     with pytest.raises(UsageError, match=r"a value for each node, shape \(21, 16\), got \(20, 16\) in 'v.npy'"):
+        model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
+    with pytest.raises(UsageError, match=r"medium.velocity.dataset is for HDF5 and Zarr, .*, got 'v' with 'v.npy'"):
+        model('[medium]\nvelocity = { file = "v.npy", dataset = "v" }', folder=tmp_path).build()
+    np.save(tmp_path / "v.npy", np.where(VELOCITY > 2000, np.nan, VELOCITY))
+    with pytest.raises(UsageError, match=r"medium.velocity is expected to be finite at every node, .* in 'v.npy'"):
         model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
     as_hdf5(tmp_path)
     with pytest.raises(UsageError, match=r"it has model/velocity, other; name one of them as dataset"):

@@ -34,6 +34,11 @@ def read_array(file: Path, dataset: str, what: str, shape: tuple[int, ...]) -> N
     read = formats.get(file.suffix.lower())
     if read is None:
         raise UsageError(f"{what} is expected in a file that ends in {', '.join(formats)}, got '{shown(file.name)}'.")
+    if dataset and read not in (_hdf5, _zarr):
+        raise UsageError(
+            f"{what}.dataset is for HDF5 and Zarr, whose files have several arrays, got '{shown(dataset)}' with "
+            f"'{shown(file.name)}'; leave it out."
+        )
     try:
         if read is not _zarr:
             check_plain(file, LARGEST)
@@ -63,7 +68,10 @@ def _looked(found: Any, file: Path, what: str, shape: tuple[int, ...]) -> NDArra
             f"{what} is expected to have a value for each node, shape {shape}, got {kept} in '{file.name}'; correct "
             "grid.size and grid.spacing, or the file."
         )
-    return np.array(found[...]).reshape(shape)
+    values = np.array(found[...]).reshape(shape)
+    if not np.isfinite(values).all():
+        raise UsageError(f"{what} is expected to be finite at every node, got NaN or infinity in '{file.name}'.")
+    return values
 
 
 def _npy(file: Path, _: str, looked: Looked) -> NDArray[Any]:

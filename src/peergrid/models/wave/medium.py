@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import degrees
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -21,8 +22,8 @@ LIMITS: dict[str, tuple[float, float, str]] = {
     "density": (1e-6, 1e9, "positive, from 0.000001 to 1000000000"),
     "epsilon": (-0.49, 10.0, "above -0.5 and at most 10"),
     "delta": (-0.49, 10.0, "above -0.5 and at most 10"),
-    "tilt": (-100.0, 100.0, "radians"),
-    "azimuth": (-100.0, 100.0, "radians"),
+    "tilt": (-100.0, 100.0, "an angle from -100 to 100 radians"),
+    "azimuth": (-100.0, 100.0, "an angle from -100 to 100 radians"),
 }
 
 
@@ -158,5 +159,7 @@ def _checked(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any
     low, high, words = LIMITS[name]
     outside = ~((values >= low) & (values <= high))
     if outside.any():
-        raise UsageError(f"{name} is expected to be {words}, got {float(values[outside].flat[0]):g}.")
+        value = float(values[outside].flat[0])
+        also = f" ({degrees(value):g} degrees)" if name in ("tilt", "azimuth") else ""
+        raise UsageError(f"{name} is expected to be {words}, got {value:g}{also}.")
     return values
