@@ -151,7 +151,7 @@ WRONG = [
     (("-i", "x", "--", "no-such-program", "{}"), "'no-such-program' should be a program that can be run, but none"),
     (("--", "true", "{}"), "At least one input is expected, got none: name them with -i, or their file with --lines."),
     (("--lines", "nowhere", "--", "true", "{}"), "The inputs should be the lines of 'nowhere', but No such file"),
-    (("-i", "x", "--log", "/proc/none", "--", "true", "{}"), "The logs should go to '/proc/none', but"),
+    (("-i", "x", "--log", "/proc/none", "--", "true", "{}"), "go to '/proc/none', which cannot be written (No"),
 ]  # fmt: skip
 
 

@@ -92,11 +92,15 @@ def test_an_unwritable_folder_is_refused_before_anything_is_computed(call: Call,
     (tmp_path / "file").write_text("in the way")
     answer = call("run", model, "-o", "file/results")
     assert answer.code == 2
-    assert answer.err.startswith("The results should go to 'file/results', but Not a directory: choose a folder")
+    assert answer.err.startswith(
+        "The results should go to 'file/results', which cannot be written (Not a directory): choose a folder"
+    )
     (tmp_path / "out/results.h5").mkdir(parents=True)
     answer = call("run", model, "-o", "out")
     assert answer.code == 2
-    assert answer.err.startswith("The results should go to 'out', but 'results.h5' there is a folder: choose a folder")
+    assert answer.err.startswith(
+        "The results should go to 'out', which cannot be written ('results.h5' there is a folder): choose a folder"
+    )
 
 
 def test_nanoseconds_in_place_of_seconds_are_noticed(call: Call, model: Path) -> None:

@@ -40,8 +40,8 @@ WRONG = [
     (("plan", "nowhere.toml"), "nowhere.toml"),
     (("plan", "MODEL", "--strategy", "magic"), "A strategy is one of"),
     (("trace", "MODEL", "-o", "."), "'--output' of trace names a file, got the folder '.'; add a name such as"),
-    (("trace", "MODEL", "-o", "/proc/none/t.json"), "The results should go to '/proc/none', but No such file"),
-    (("bench", "small", "--devices", "cpu:1", "-o", "/proc/none"), "The results should go to '/proc/none', but No"),
+    (("trace", "MODEL", "-o", "/proc/none/t.json"), "go to '/proc/none', which cannot be written (No such file"),
+    (("bench", "small", "--devices", "cpu:1", "-o", "/proc/none"), "go to '/proc/none', which cannot be written (No"),
     (("bench", "small", "--devices", "cpu:3", "--counts", "1,4"),
      "'--counts' takes numbers with commas, each from 1 to the number of devices, here 3, got '1,4'; "
      "leave it out to measure on 1,2,3."),

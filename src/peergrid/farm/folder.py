@@ -60,7 +60,8 @@ class FarmFolder:
             opened = os.open(self.path, os.O_RDONLY)
         except OSError as error:
             raise UsageError(
-                f"The logs should go to '{self.path}', but {error.strerror or error}: choose a folder with --log DIR."
+                f"The logs should go to '{self.path}', which cannot be written ({error.strerror or error}): choose a "
+                "folder with --log DIR."
             ) from None
         try:
             if is_locked(opened):

@@ -55,7 +55,7 @@ class Folder:
             ) from None
         except OSError as error:
             raise UsageError(
-                f"The results should go to '{self.path}', but {error.strerror or error}: "
+                f"The results should go to '{self.path}', which cannot be written ({error.strerror or error}): "
                 f"choose a folder you can write to with {option}."
             ) from None
 
