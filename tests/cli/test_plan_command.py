@@ -97,6 +97,7 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
     [
         (("--machine", "cray-1"), "neither a file nor a machine"),
         (("--gpus", "0"), "'--gpus' takes"),
+        (("--gpus", "2", "--devices", "cpu:2"), "A plan for another machine uses no devices of this one; leave out"),
         (("--nodes", "2"), "'--nodes' needs '--network"),
         (("--nodes", "0"), "'--nodes' takes a whole number above 0, got 0."),
         (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
@@ -153,8 +154,9 @@ def test_input_files_of_gprmax_are_warned_of_as_by_a_run_and_have_a_precision(ca
 
 
 def test_what_a_file_says_itself_is_not_said_again(call: Call, model: Path, tmp_path: Path) -> None:
-    for option, value, key in (("-n", 3, "the table [survey]"), ("--dtype", "float64", "grid.dtype")):
-        answer = call("run", model, option, value)
+    given = {"-n": (3, "the table [survey]"), "--dtype": ("float64", "grid.dtype")}
+    for option, (value, key) in {**given, "--no-pictures": (None, "the table [output]")}.items():
+        answer = call("run", model, option, *filter(None, [value]))
         sentence = f"'{option}' is for input files of gprMax, got a model file; set {key} there.\n"
         assert (answer.code, answer.err) == (2, sentence)
     (tmp_path / "model.in").write_text(INPUT)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 
 import h5py
@@ -17,6 +18,7 @@ import segyio
 from PIL import Image
 
 from peergrid.cli import main
+from peergrid.cli.survey import SurveySummary, text
 from peergrid.errors import UsageError
 from peergrid.jobs import run_model, run_survey
 from peergrid.jobs.folder import Folder
@@ -245,6 +247,13 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         assert (code, said) == (2, sentence)
     _, out, said = call("plan", "model.toml", "--devices", "cpu:1")
     assert "note: The model has a survey of 2 traces; the figures are for one trace on all devices.\n" in said
+
+
+def test_a_survey_that_a_signal_met_in_its_last_trace_is_done() -> None:
+    figures = dict.fromkeys((field.name for field in fields(SurveySummary)), 1) | {"shape": (3, 3), "outputs": ()}
+    summary = SurveySummary(**{**figures, "traces": 3, "resumed_from": 0, "sha256": "", "interrupted_by": "SIGTERM"})  # type: ignore[arg-type]
+    assert ", ended by SIGTERM; continue with '--resume'\n" in text(replace(summary, done=2))
+    assert ", ended by SIGTERM\n" in text(replace(summary, done=3))
 
 
 def test_the_example_shows_the_pipes(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = Tr
     given = {
         "-n": ("the table [survey]", traces is not None),
         "--dtype": ("grid.dtype", dtype is not None),
-        "--no-pictures": ("output.pictures", not drawn),
+        "--no-pictures": ("the table [output]", not drawn),
     }
     if not isinstance(model, OpenModel):
         for option, (key, asked) in given.items():

@@ -105,6 +105,11 @@ def plan(
     if any(given is not None for given in (machine, gpus, nodes, network, timeline)):
         from peergrid.cli.prediction import machine_for  # imports compilers, which is slow
 
+        if arguments.devices != "auto":
+            raise UsageError(
+                f"A plan for another machine uses no devices of this one; leave out '--devices {arguments.devices}', "
+                "or '--machine', '--gpus', '--nodes', '--network' and '--timeline'."
+            )
         asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
         _predict(str(model), described, elsewhere, asked, timeline, as_json=as_json)

@@ -90,7 +90,8 @@ def run_survey(
 
 def text(found: SurveySummary) -> str:
     """The figures as text."""
-    ended = f", ended by {found.interrupted_by}; continue with '--resume'" if found.interrupted_by else ""
+    left = "; continue with '--resume'" if found.done < found.traces else ""
+    ended = f", ended by {found.interrupted_by}{left}" if found.interrupted_by else ""
     made = (
         f"{duration(found.seconds)}, {duration(found.seconds_per_trace)} a trace, {megacells(found.gcells_per_s * 1e9)}"
     )
