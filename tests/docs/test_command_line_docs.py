@@ -1,12 +1,14 @@
-"""docs/command-line.md names every command, every option of how a run is arranged, every key of `--json`."""
+"""docs/command-line.md names every command, every option, every key of `--json`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from peergrid.cli import app
 from peergrid.cli.choose import CommandLineOptions
@@ -28,6 +30,16 @@ def test_every_command() -> None:
 
 def test_every_option_of_the_arrangement() -> None:
     assert {f"--{field.name}" for field in fields(CommandLineOptions)} <= WORDS
+
+
+COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_every_command(name: str) -> None:
+    named = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", " ".join(WORDS)))
+    taken = [one for one in COMMANDS[name].params if one.param_type_name == "option"]
+    assert {word for one in taken for word in (*one.opts, *one.secondary_opts)} - {"--help"} <= named
 
 
 OBJECTS = {
