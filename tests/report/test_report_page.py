@@ -352,7 +352,7 @@ def test_a_page_replaces_nothing_but_a_page(what: str, tmp_path: Path) -> None:
     else:
         place.mkdir()
     before = [path.read_bytes() for path in sorted(tmp_path.iterdir()) if path.is_file()]
-    with pytest.raises(UsageError, match="free or a (page|file) to replace, "):
+    with pytest.raises(UsageError, match=r"free or a (page|file) to replace, "):
         report(source, place)
     assert [path.read_bytes() for path in sorted(tmp_path.iterdir()) if path.is_file()] == before
 
