@@ -7,6 +7,8 @@ import re
 import stat
 from pathlib import Path
 
+from peergrid.errors import UsageError
+
 SYSTEM_WORDS = re.compile(r"error message = '([^']+)'")  # in HDF5's text
 
 
@@ -34,6 +36,15 @@ def read_plain(path: Path, most: int) -> bytes:
     if len(contents) > most:
         raise OSError(f"it has more than {most:,} bytes")
     return contents
+
+
+def check_regular(path: Path) -> None:
+    """Raise UsageError for a path at which lies something else than a regular file, which a new file would replace."""
+    if path.exists() and not path.is_file():
+        raise UsageError(
+            f"'{path}' is expected to be free or a file to replace, got a folder, a device or a pipe; choose another "
+            "name."
+        )
 
 
 def reason(error: Exception) -> str:

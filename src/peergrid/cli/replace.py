@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.io.atomic import check_regular
+from peergrid.files import check_regular
 from peergrid.io.rule import shown
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from peergrid.errors import UsageError
-from peergrid.files import reason
+from peergrid.files import check_regular, reason
 
 
 @contextmanager
@@ -33,15 +33,6 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # there is nothing to remove if the folder is no folder
             partial.unlink(missing_ok=True)
-
-
-def check_regular(path: Path) -> None:
-    """Raise UsageError for a path at which lies something else than a regular file, which a new file would replace."""
-    if path.exists() and not path.is_file():
-        raise UsageError(
-            f"'{path}' is expected to be free or a file to replace, got a folder, a device or a pipe; choose another "
-            "name."
-        )
 
 
 def _settle(path: Path) -> None:

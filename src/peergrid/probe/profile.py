@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
-from peergrid.files import read_plain, reason
-from peergrid.io.atomic import check_regular
+from peergrid.files import check_regular, read_plain, reason
 from peergrid.machine import Machine, decode, encode
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.version import VERSION as OWN_VERSION
