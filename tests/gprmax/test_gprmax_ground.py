@@ -90,7 +90,9 @@ def test_the_memory_of_a_run_counts_poles_before_anything_is_rasterised(tmp_path
          "to name a material, got 'loam'"),
         ("#material_crim: sand 0.6 sand 0.05 0.3 1e8 2e9 0.5 m\n#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 2 m b 1",
          "one Debye pole"),
-        ("#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 1 sand soil 1", "to have a name of its own, got 'soil' again"),
+        ("#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 2 loam soil 1\n"
+         "#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 soil 1",
+         "to have a name of its own, got 'soil' again"),
         ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 sail 1", "to name a fractal box"),
         ("#add_surface_roughness: 0 0 0.014 0.03 0.03 0.014 1 1 1 0.01 0.02 soil 1", "to lie on a face"),
         ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.2 soil 1", "within the domain"),
@@ -105,6 +107,14 @@ def test_soil_that_cannot_be_is_one_sentence(tmp_path: Path, line: str, expected
     found = str(raised.value)
     assert expected in found
     assert "\n" not in found
+
+
+def test_boxes_of_one_name_that_no_surface_names_are_several_boxes(tmp_path: Path) -> None:
+    box = "#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 4 loam again {seed}\n"
+    two = "".join(
+        box.format(seed=seed).replace("0 0 0 1e-2", place) for seed, place in ((1, "0 0 0 1e-2"), (2, "0 0 0 9e-3"))
+    )
+    assert read(_file(tmp_path, SMALL + two)).domain.ids.shape == read(_file(tmp_path, SMALL)).domain.ids.shape
 
 
 def _cells(tmp_path: Path, **others: np.ndarray) -> Path:

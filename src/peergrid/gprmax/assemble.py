@@ -87,7 +87,9 @@ class Plan:
             if name not in names:
                 raise UsageError(f"A model is expected to have a line '#{name}: …', got none; add it.")
         boxes = {item.name for item in self.of(FractalBox)}
-        check_names((item.command, item.name) for item in self.of(FractalBox) if item.name)
+        # gprMax's own models have boxes of one name that no surface names
+        layered = {item.box for item in self.items if isinstance(item, Layer)}
+        check_names((item.command, item.name) for item in self.of(FractalBox) if item.name in layered)
         for item in self.items:
             if isinstance(item, SampledWaves) and not item.file.is_file():
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
