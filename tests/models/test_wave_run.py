@@ -233,3 +233,4 @@ def test_sources_that_send_a_slow_wave_are_mentioned() -> None:
     (said,) = shot.warnings
     assert said.startswith("The source at (50, 130) m lies where epsilon is larger than delta")
     assert not replace(shot, sources=shot.sources[:1]).warnings
+    assert MEDIUM.elliptical([50.0, 50.0], 20.0).kind == "acoustic"

@@ -107,6 +107,8 @@ class Medium:
             raise UsageError(f"'points' takes positions in metres, shape (points, {self.ndim}), got {brief(points)}.")
         if not is_number(radius) or not 0 < radius < np.inf:
             raise UsageError(f"'radius' takes positive metres, got {brief(radius)}.")
+        if self.kind == "acoustic":
+            return self
         share = np.ones(self.shape)
         axes = [np.arange(n) * h for n, h in zip(self.shape, self.spacings, strict=True)]
         for point in np.atleast_2d(given):
