@@ -86,6 +86,36 @@ kind = "common_offset"
 traces = 3
 step = [12.5, 0.0]
 """
+CUBE = """
+[model]
+kind = "fdtd3d"
+[grid]
+size = [0.06, 0.06, 0.06]
+spacing = 0.005
+steps = 20
+[absorber]
+cells = 2
+[[source]]
+kind = "electric_dipole"
+axis = "z"
+position = [0.02, 0.03, 0.03]
+waveform = { kind = "ricker", frequency = 3e9 }
+[[receiver]]
+position = [0.03, 0.03, 0.03]
+fields = ["Ez"]
+[[view]]
+name = "seen"
+lower = [0.0, 0.0, 0.0]
+upper = [0.03, 0.03, 0.03]
+[[cells]]
+name = "part"
+lower = [0.0, 0.0, 0.0]
+upper = [0.03, 0.03, 0.03]
+[survey]
+kind = "common_offset"
+traces = 2
+step = [0.005, 0.0, 0.0]
+"""
 
 
 def survey(text: str, folder: Path, devices: str = "cpu:1", each: int | None = None) -> SurveyJob:
@@ -169,6 +199,31 @@ def test_a_merged_survey_is_resumed_without_a_trace_made_again(tmp_path: Path) -
     assert written.stat().st_mtime_ns != made
     written.write_bytes(written.read_bytes()[:-200])
     assert run_survey(parse(many), tmp_path, devices="cpu:1", resume=True) == first
+
+
+@pytest.mark.parametrize(
+    ("text", "merged", "others"),
+    [
+        (MODEL.replace("pictures = false", "") + SURVEY, "results.h5", 3),
+        (SHOTS, "gathers.h5", 2),
+        (CUBE, "results.h5", 4),
+    ],
+    ids=["radar", "waves", "radar in 3D"],
+)
+def test_missing_files_of_a_merged_survey_are_written_again(
+    text: str, merged: str, others: int, tmp_path: Path
+) -> None:
+    """The same bytes, and of no file that is there, but that cells and their media are written together."""
+    first = run_survey(parse(text), tmp_path, devices="cpu:1")
+    assert (first.outputs[0].name, len(first.outputs)) == (merged, 1 + others)
+    made = {file: file.read_bytes() for file in first.outputs}
+    for gone in first.outputs[1:]:
+        times = {file: file.stat().st_mtime_ns for file in made}
+        gone.unlink()
+        assert run_survey(parse(text), tmp_path, devices="cpu:1", resume=True) == first
+        assert {file: file.read_bytes() for file in made} == made
+        again = {file.name for file, before in times.items() if file.stat().st_mtime_ns != before}
+        assert again == ({"part.h5", "part_materials.json"} if gone.name.startswith("part") else {gone.name})
 
 
 def test_traces_of_another_survey_are_refused(tmp_path: Path) -> None:

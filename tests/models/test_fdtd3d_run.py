@@ -283,8 +283,10 @@ def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
     assert {"model.svg", "snapshot-Ez-000020.svg", "animation.gif"} <= {file.name for file in found.outputs}
     values = np.stack([found.traces["rx1.Ez"]])
     traces = [Trace(((0.0, 0.0, 0.0),), ((k * SPACING, 0.0, 0.0),), values) for k in range(3)]
-    assert [file.name for file in model.build().write_survey(tmp_path, traces, {})] == ["results.h5", "section-rx1.svg"]
+    merged = model.build().write_survey(tmp_path, traces, {})
+    assert merged.name == "results.h5"
     for pictures, label in ((model.pictures, "Ez, automatic gain"), (replace(model.pictures, gain="none"), "Ez (V/m)")):
         with matplotlib.rc_context({"svg.fonttype": "none"}):
-            replace(model, pictures=pictures).build().write_survey(tmp_path, traces, {})
-        assert label in (tmp_path / "section-rx1.svg").read_text()
+            (section,) = replace(model, pictures=pictures).build().write_others(merged, lambda _: True)
+        assert section.name == "section-rx1.svg"
+        assert label in section.read_text()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.grid import Array
 from peergrid.models import parse
 from peergrid.models.fdtd import RadarModel
-from peergrid.models.survey import Trace, distances, surveyed, traces
+from peergrid.models.survey import distances, surveyed, traces
 
 MODEL = """
 [grid]
@@ -110,14 +110,21 @@ def test_a_survey_without_receivers() -> None:
         parse(text)
 
 
-def at(source: tuple[float, ...], receiver: tuple[float, ...]) -> Trace:
-    return Trace((source,), (receiver,), Array)  # type: ignore[arg-type]
+Pairs = list[tuple[tuple[float, float], tuple[float, float]]]
+
+
+def section_of(pairs: Pairs) -> tuple[str, tuple[float, ...]]:
+    """The axis of the traces of one source and one receiver each."""
+    ends = np.array(pairs)
+    return distances(ends[:, :1], ends[:, 1])
 
 
 def test_the_axis_of_a_section() -> None:
-    along = [at((x, 1.0), (x + 1.0, 1.0)) for x in (2.0, 3.0)]
-    assert distances(along) == ("x of the midpoint (m)", (2.5, 3.5))
-    slanted = [at((x, x), (x, x)) for x in (0.0, 3.0, 6.0)]
-    assert distances(slanted) == ("distance along the survey (m)", pytest.approx((0.0, 18**0.5, 72**0.5)))
-    apart = [at((2.0 - x, 1.0), (3.0 + x, 1.0)) for x in (0.0, 1.0)]
-    assert distances(apart) == ("distance of source and receiver (m)", (1.0, 3.0))
+    along: Pairs = [((x, 1.0), (x + 1.0, 1.0)) for x in (2.0, 3.0)]
+    assert section_of(along) == ("x of the midpoint (m)", (2.5, 3.5))
+    slanted: Pairs = [((x, x), (x, x)) for x in (0.0, 3.0, 6.0)]
+    assert section_of(slanted) == ("distance along the survey (m)", pytest.approx((0.0, 18**0.5, 72**0.5)))
+    apart: Pairs = [((2.0 - x, 1.0), (3.0 + x, 1.0)) for x in (0.0, 1.0)]
+    assert section_of(apart) == ("distance of source and receiver (m)", (1.0, 3.0))
+    silent = np.array([[x, 1.0] for x in (2.0, 3.0)])
+    assert distances(np.empty((2, 0, 2)), silent) == ("x of the midpoint (m)", (2.0, 3.0))

@@ -17,11 +17,10 @@ import zarr
 
 from peergrid import Simulation, UsageError
 from peergrid.models import Outcome, PicturedBuilt, parse, read
-from peergrid.models.survey import Trace
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.picture import picture_survey
 from peergrid.models.wave.segy import sampled
-from peergrid.models.wave.shot import Gather, coarse
+from peergrid.models.wave.shot import coarse
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -248,11 +247,11 @@ def test_a_medium_is_drawn_before_it_runs(head: Mapping[str, Any], tmp_path: Pat
 
 @pytest.mark.parametrize(("gain", "label"), [("agc", "pressure, automatic gain control"), ("none", ">pressure<")])
 def test_sections_of_surveys_have_gain_or_none(gain: Any, label: str, tmp_path: Path) -> None:
-    places = [np.array([[10.0 * k, 5.0]]) for k in range(3)]
-    gathers = [Gather(np.ones((1, 24), np.float32), 1e-3, place, place + 50.0) for place in places]
-    traces = [Trace(((10.0 * k, 5.0),), ((50.0 + 10.0 * k, 55.0),), gathers[k].traces) for k in range(3)]
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        picture_survey(tmp_path / "section.svg", traces, gathers, "", gain)
+    places = np.array([[[10.0 * k, 5.0]] for k in range(3)])
+    with h5py.File(tmp_path / "gathers.h5", "w") as file, matplotlib.rc_context({"svg.fonttype": "none"}):
+        file["traces"], file["sources"], file["receivers"] = np.ones((3, 1, 24), np.float32), places, places + 50.0
+        file.attrs["dt"] = 1e-3
+        picture_survey(tmp_path / "section.svg", file, "", gain)
     assert label in (tmp_path / "section.svg").read_text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from peergrid.io.atomic import replacing
 from peergrid.io.hdf5 import creating
 from peergrid.io.vtk import add_cells
 from peergrid.models.fdtd3d import Medium
+from peergrid.models.survey import Wanted
 
 MOST_EDGES = 1 << 28
 """Of a view of edges."""
@@ -31,26 +32,17 @@ LINE = 3
 """VTK's number of a cell that is a line."""
 
 
-def write(plan: Plan, dtype: Dtype, folder: Path) -> tuple[Path, ...]:
-    """Write the geometry files of a model into a folder; the model is rasterised again for them."""
-    wanted = [item for item in plan.items if isinstance(item, View | Saved)]
-    if not wanted:
-        return ()
-    media, raster = rasterised(plan, dtype)
-    written: list[Path] = []
-    for item in wanted:
-        lo, hi = _region(plan.frame, item)
-        if isinstance(item, Saved):
-            written += _save(folder, item, plan, raster, media.all, lo, hi)
-        else:
-            path = folder / item.files[0]
-            with creating(path) as new:
-                if item.edges:
-                    _edges(new.hdf5, plan.frame, raster, media.all, lo, hi)
-                else:
-                    _image(new.hdf5, plan.frame, raster, media.all, lo, hi, plan.frame.stride(item.command, item.step))
-            written.append(path)
-    return tuple(written)
+def write(plan: Plan, dtype: Dtype, folder: Path, wanted: Wanted = lambda _: True) -> tuple[Path, ...]:
+    """Write the wanted geometry files of a model into a folder; the model is rasterised again for them. Returns all,
+    also those that are not wanted.
+    """
+    items = [item for item in plan.items if isinstance(item, View | Saved)]
+    writing = [item for item in items if any(wanted(folder / name) for name in item.files)]
+    if writing:
+        media, raster = rasterised(plan, dtype)
+        for item in writing:
+            _write(folder, item, plan, raster, media.all)
+    return tuple(folder / name for item in items for name in item.files)
 
 
 def check(plan: Plan) -> None:
@@ -82,9 +74,21 @@ def _region(frame: Frame, item: View | Saved) -> tuple[Index, Index]:
     return lo, hi
 
 
+def _write(folder: Path, item: View | Saved, plan: Plan, raster: Raster, media: tuple[Medium, ...]) -> None:
+    lo, hi = _region(plan.frame, item)
+    if isinstance(item, Saved):
+        _save(folder, item, plan, raster, media, lo, hi)
+        return
+    with creating(folder / item.files[0]) as new:
+        if item.edges:
+            _edges(new.hdf5, plan.frame, raster, media, lo, hi)
+        else:
+            _image(new.hdf5, plan.frame, raster, media, lo, hi, plan.frame.stride(item.command, item.step))
+
+
 def _save(
     folder: Path, item: Saved, plan: Plan, raster: Raster, media: tuple[Medium, ...], lo: Index, hi: Index
-) -> Iterator[Path]:
+) -> None:
     """Write cells, components and which of these are fixed, and the database of their media."""
     where = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
     nodes = (slice(None), *(slice(a, b + 1) for a, b in zip(lo, hi, strict=True)))
@@ -102,7 +106,6 @@ def _save(
         file["ID"] = np.searchsorted(used, raster.ids[nodes]).astype(np.uint32)
         layers = [(bits & BIT[key] != 0).astype(np.int8) for key in FIXED]
         file["rigidE"], file["rigidH"] = np.stack(layers[:12]), np.stack(layers[12:])
-    yield cells
     document: Mapping[str, object] = {
         "schema": SCHEMA,
         "schema_version": 1,
@@ -111,7 +114,6 @@ def _save(
     }
     with replacing(database) as partial:
         partial.write_text(json.dumps(document, indent=1) + "\n")
-    yield database
 
 
 def _keys(names: Iterable[str]) -> list[str]:

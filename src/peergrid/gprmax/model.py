@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from peergrid.models.fdtd3d import (
     memory,
 )
 from peergrid.models.model import Memory, Outcome, RunSpec, Snapshots
-from peergrid.models.survey import Shift, Survey, Trace, Vector
+from peergrid.models.survey import Shift, Survey, Vector, Wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,9 @@ class BuiltInput(BuiltDomain):
         taken = (folder / one.file for one in self.regions if one.step <= reached)
         return (*super().write(folder, outcome), *taken, *self._geometry(folder))
 
-    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """Write the traces, and the files of the geometry, which is the same for all."""
-        return (*super().write_survey(folder, traces, about), *self._geometry(folder))
+    def write_others(self, merged: Path, wanted: Wanted) -> tuple[Path, ...]:
+        """Draw sections, and write the files of the geometry, which is the same for all traces."""
+        return (*super().write_others(merged, wanted), *self._geometry(merged.parent, wanted))
 
     @property
     def moments(self) -> tuple[int, ...]:
@@ -73,9 +73,9 @@ class BuiltInput(BuiltDomain):
 
         return write
 
-    def _geometry(self, folder: Path) -> tuple[Path, ...]:
+    def _geometry(self, folder: Path, wanted: Wanted = lambda _: True) -> tuple[Path, ...]:
         assert isinstance(self.model, InputModel)
-        return geometry.write(self.model.plan, self.model.dtype, folder)
+        return geometry.write(self.model.plan, self.model.dtype, folder, wanted)
 
 
 @dataclass(frozen=True, eq=False)

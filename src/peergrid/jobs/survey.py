@@ -70,27 +70,31 @@ class SurveyJob:
         work = TraceWork(self.model, self.files, self.requested)
         yield from share_out(work, left, groups(self.requested.devices, self.share), stopped)
 
-    def merged(self) -> tuple[str, tuple[Path, ...]] | None:
+    def merged(self) -> tuple[str, Path] | None:
         """The digest of all traces and the file in which an earlier run merged them; None if there is none."""
         for path in sorted(self.folder.path.glob("*.h5")):
             with suppress(*DAMAGED), h5py.File(path, "r") as file:
                 if file.attrs.get("survey") == self.files.survey and not any(self.files.folder.glob(FILES)):
-                    return str(file.attrs["sha256"]), (path,)
+                    return str(file.attrs["sha256"]), path
         return None
 
     def merge(self) -> tuple[str, tuple[Path, ...]]:
-        """Merge all traces, and remove their own files; returns the digest and the files written.
+        """Merge all traces, and remove their own files; returns the digest and the files of the survey, the merged one
+        first.
 
-        A file that an earlier run merged stays.
+        What an earlier run merged stays; of its other files those that are missing are written again.
         """
         known = self.merged()
-        if known is not None:
-            return known
+        digest, file = known or self._merge_traces()
+        others = self.first.write_others(file, lambda path: known is None or not path.exists())
+        self.files.clear()
+        return digest, (file, *others)
+
+    def _merge_traces(self) -> tuple[str, Path]:
+        """Merge all traces into one file; returns their digest and that file."""
         digest = hashlib.sha256("\n".join(digest_of(trace) for trace in self.files).encode()).hexdigest()
         about: dict[str, str | int] = {"sha256": digest, "survey": self.files.survey, "steps": self.first.steps}
-        written = self.first.write_survey(self.folder.path, self.files, about)
-        self.files.clear()
-        return digest, written
+        return digest, self.first.write_survey(self.folder.path, self.files, about)
 
 
 @dataclass(frozen=True)

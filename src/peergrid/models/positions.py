@@ -1,4 +1,4 @@
-"""The positions of a survey's traces in its results, with the attributes that gprMax has about them."""
+"""The positions of a survey's traces in its results, with the attributes that gprMax has about them, and sections."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.grid import Array
 from peergrid.io.dimensions import add_numbers, attach
-from peergrid.models.survey import Trace, Vector
+from peergrid.models.survey import Trace, Vector, distances
 
 STEPS = {"sources": "srcsteps", "receivers": "rxsteps"}
 """The attributes, each of a dataset."""
@@ -27,6 +28,14 @@ def write_positions(file: h5py.File, traces: Sequence[Trace], spacing: tuple[flo
         file[f"survey/{name}"] = places
         attach(file[f"survey/{name}"], ["trace", name.removesuffix("s"), "axis"], "m")
         file.attrs[STEPS[name]] = _cells(places, spacing)
+
+
+def read_section(file: h5py.File, record: str, row: int) -> tuple[Array, tuple[tuple[float, ...], str]]:
+    """A section of a survey's results: the traces of a record, such as `rxs/rx1/Ez`, shape (traces, samples), and the
+    place of each with the label of that axis; row: of the receiver in `/survey/receivers`.
+    """
+    words, along = distances(file["survey/sources"][:], file["survey/receivers"][:, row])
+    return file[record][:].T, (along, words)
 
 
 def _positions(given: Sequence[Sequence[Vector]]) -> NDArray[np.float64]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import dist
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+
+import numpy as np
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array, Dtype
@@ -65,6 +65,8 @@ class Positions:
 
 
 Survey = CommonOffset | CommonMidpoint | Steps | Positions
+Wanted = Callable[[Path], bool]
+"""A choice of files to write."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,16 @@ class SurveyedBuilt(BuiltModel, Protocol):
         traces.
         """
 
-    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """Write all traces into one file, and their pictures; returns the files written.
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> Path:
+        """Write all traces into one file, the merged one; returns it.
 
         traces: read from the disk on access; about: attributes of the survey for the file, which do not depend on
         devices.
+        """
+
+    def write_others(self, merged: Path, wanted: Wanted) -> tuple[Path, ...]:
+        """Write the other files of a survey, such as pictures, beside the merged one and from it; returns all of them,
+        also those that are not wanted and stay as they are.
         """
 
 
@@ -170,22 +177,21 @@ def traces(model: MODEL) -> Iterator[MODEL]:
     return (model.moved(shift) for shift in shifts(model))
 
 
-def distances(found: Sequence[Trace], receiver: int = 0) -> tuple[str, tuple[float, ...]]:
-    """The axis of a section, its label and its value for each trace, metres: the midpoint of source and receiver or, if
-    that does not move, their distance.
+def distances(sources: Array, receivers: Array) -> tuple[str, tuple[float, ...]]:
+    """The axis of a section, its label and its value for each trace, metres: the midpoint of the first source and a
+    receiver or, if that does not move, their distance.
+
+    sources: of each trace, shape (traces, sources, axes); receivers: shape (traces, axes).
     """
-    ends = [(one.sources[0] if one.sources else one.receivers[receiver], one.receivers[receiver]) for one in found]
-    middles = [tuple((a + b) / 2 for a, b in zip(*pair, strict=True)) for pair in ends]
-    apart = [dist(*pair) for pair in ends]
-    way = [0.0]
-    for before, after in pairwise(middles):
-        way.append(way[-1] + dist(before, after))
-    if way[-1] > 0.1 * (max(apart) - min(apart)):
-        moving = [axis for axis in range(len(middles[0])) if len({one[axis] for one in middles}) > 1]
+    first = sources[:, 0] if sources.shape[1] else receivers
+    middles, apart = (first + receivers) / 2, np.linalg.norm(receivers - first, axis=1)
+    way = np.concatenate([[0.0], np.linalg.norm(np.diff(middles, axis=0), axis=1).cumsum()])
+    if way[-1] > 0.1 * np.ptp(apart):
+        moving = np.flatnonzero(np.ptp(middles, axis=0))
         if len(moving) == 1:
-            return f"{'xyz'[moving[0]]} of the midpoint (m)", tuple(one[moving[0]] for one in middles)
-        return "distance along the survey (m)", tuple(way)
-    return "distance of source and receiver (m)", tuple(apart)
+            return f"{'xyz'[moving[0]]} of the midpoint (m)", tuple(middles[:, moving[0]].tolist())
+        return "distance along the survey (m)", tuple(way.tolist())
+    return "distance of source and receiver (m)", tuple(apart.tolist())
 
 
 def _shifts(survey: Survey, source: Vector, receiver: Vector) -> Iterator[Shift]:

@@ -21,7 +21,7 @@ from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarMo
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
 from peergrid.models.model import Outcome
-from peergrid.models.survey import Trace, Vector
+from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.stencil import Problem, Receiver
 
 
@@ -89,14 +89,21 @@ class Built:
 
         picture_model(path, self)
 
-    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """Traces side by side in `results.h5` as gprMax merges them, and a section for each receiver."""
-        from peergrid.models.fdtd.gallery import draw_sections  # imports matplotlib, which is slow
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> Path:
+        """Traces side by side in `results.h5` as gprMax merges them."""
         from peergrid.models.fdtd.results import write_survey
 
         results = folder / "results.h5"
         write_survey(results, self, traces, about)
-        return results, *(draw_sections(folder, self, traces) if self.model.output.pictures else ())
+        return results
+
+    def write_others(self, merged: Path, wanted: Wanted) -> tuple[Path, ...]:
+        """A section for each receiver."""
+        if not self.model.output.pictures:
+            return ()
+        from peergrid.models.fdtd.gallery import draw_sections  # imports matplotlib, which is slow
+
+        return draw_sections(merged, self, wanted)
 
     @property
     def trace_start(self) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
+
+import h5py
 
 from peergrid.errors import UsageError
 from peergrid.grid import Array
@@ -21,7 +23,7 @@ from peergrid.models.fdtd.pictures import (
     picture_survey,
 )
 from peergrid.models.fdtd.tints import material_tints
-from peergrid.models.survey import Trace
+from peergrid.models.survey import Wanted
 
 MOST_SECTIONS = 12
 PICTURED = re.compile(r"snapshot-(Ez|Hx|Hy)-\d{6,}\.(png|pdf|svg)")
@@ -61,16 +63,17 @@ def animation(path: Path, built: Built, snapshots: Path) -> None:
         animate(path, shown, reader.times, lambda number: reader.frame(field, number), output.colours == "own")
 
 
-def draw_sections(folder: Path, built: Built, traces: Sequence[Trace]) -> tuple[Path, ...]:
-    """The section of a survey for each receiver, of its first field; if there are many receivers, only of the first
-    ones.
+def draw_sections(merged: Path, built: Built, wanted: Wanted) -> tuple[Path, ...]:
+    """The section of a survey for each receiver, of its first field, beside its merged results; if there are many
+    receivers, only of the first ones. Only the wanted ones are drawn.
     """
     made: list[Path] = []
-    row = 0
-    for recorder in built.recorders[:MOST_SECTIONS]:
-        made.append(unused(folder / f"section-{file_part(recorder.name)}.{built.model.output.format}", made))
-        picture_survey(made[-1], built, recorder, row, traces)
-        row += len(recorder.traces)
+    with h5py.File(merged, "r") as file:
+        for number, recorder in enumerate(built.recorders[:MOST_SECTIONS]):
+            name = f"section-{file_part(recorder.name)}.{built.model.output.format}"
+            made.append(unused(merged.with_name(name), made))
+            if wanted(made[-1]):
+                picture_survey(made[-1], built, number, file)
     return tuple(made)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import h5py
 import matplotlib
 import numpy as np
 from matplotlib.cm import ScalarMappable
@@ -22,7 +23,7 @@ from peergrid.models.fdtd.materials import CONDUCTOR
 from peergrid.models.fdtd.model import PlaneWave
 from peergrid.models.fdtd.results import from_rest
 from peergrid.models.fdtd.tints import MOST_NAMED, material_tints
-from peergrid.models.survey import Trace, distances
+from peergrid.models.positions import read_section
 
 FEW_RECEIVERS = 20
 
@@ -93,15 +94,18 @@ def places(positions: Array) -> tuple[list[float], str]:
     return [float(one) for one in np.linalg.norm(positions - positions[0], axis=1)], "distance along the receivers (m)"
 
 
-def picture_survey(path: Path, built: Built, recorder: ModelReceiver, row: int, traces: Sequence[Trace]) -> None:
-    """The traces of a survey side by side, as `picture_section` draws them; row: of the receiver's first field."""
+def picture_survey(path: Path, built: Built, number: int, file: h5py.File) -> None:
+    """The traces of a survey side by side, as `picture_section` draws them; number: of the receiver, from 0; file: the
+    merged results.
+    """
+    recorder = built.recorders[number]
     component = next(iter(recorder.traces))
-    words, along = distances(traces, row)
-    values = np.stack([from_rest(one.values[row]) for one in traces])
+    row = sum(len(before.traces) for before in built.recorders[:number])
+    values, across = read_section(file, f"rxs/rx{number + 1}/{component}", row)
     section(
         path,
         values,
-        (along, words),
+        across,
         (built.dt * 1e9, "ns"),
         title=titled(built.model.title, f"{component} at '{recorder.name}'"),
         quantity=(component, UNIT_NAMES[component]),

@@ -23,7 +23,7 @@ from peergrid.models.fdtd3d.plane_wave import faces, leaking, stages_of
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.models.model import Model, Outcome
-from peergrid.models.survey import Trace, Vector
+from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.stencil import Problem, Receiver, Stage, Update
 
 Sum = tuple[tuple[float, str], ...]
@@ -168,16 +168,20 @@ class BuiltDomain:
 
         return (folder / "results.h5", *draw_all(folder, self, outcome.traces, outcome.snapshots))
 
-    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """The traces of a survey side by side in `results.h5`, as gprMax merges them, and their pictures."""
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> Path:
+        """The traces of a survey side by side in `results.h5`, as gprMax merges them."""
         from peergrid.models.fdtd3d.results import write_survey  # takes a built domain
 
         write_survey(folder / "results.h5", self, traces, about)
+        return folder / "results.h5"
+
+    def write_others(self, merged: Path, wanted: Wanted) -> tuple[Path, ...]:
+        """The sections of receivers."""
         if self.pictures.format is None:
-            return (folder / "results.h5",)
+            return ()
         from peergrid.models.fdtd3d.gallery import draw_sections  # takes matplotlib along, which is slow to come
 
-        return (folder / "results.h5", *draw_sections(folder, self, traces))
+        return draw_sections(merged, self, wanted)
 
 
 def build(domain: Domain, model: Model | None = None, subjects: Subjects | None = None) -> BuiltDomain:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from peergrid.grid import Array
@@ -25,7 +26,8 @@ from peergrid.models.fdtd3d.picture import (
     through,
 )
 from peergrid.models.fdtd3d.results import UNITS, samples
-from peergrid.models.survey import Trace, distances
+from peergrid.models.positions import read_section
+from peergrid.models.survey import Wanted
 
 MOST_SECTIONS = 12
 FALL = 0.6  # of the range of colours, from frame to frame
@@ -56,24 +58,26 @@ def draw_all(folder: Path, built: BuiltDomain, traces: Mapping[str, Array], snap
     return tuple(made)
 
 
-def draw_sections(folder: Path, built: BuiltDomain, traces: Sequence[Trace]) -> tuple[Path, ...]:
-    """The section of a survey for each receiver, of its first output; of many receivers the first ones alone."""
+def draw_sections(merged: Path, built: BuiltDomain, wanted: Wanted) -> tuple[Path, ...]:
+    """The section of a survey for each receiver, of its first output, beside its merged results; of many receivers the
+    first ones alone. Only the wanted ones are drawn.
+    """
     made: list[Path] = []
     names = [one.name for one in built.problem.receivers]
-    for recorder in built.recorders[:MOST_SECTIONS]:
-        output, parts = next(((o, p) for o, p in recorder.outputs.items() if p), ("", ()))
-        if not parts or built.pictures.format is None:
-            continue
-        rows = [(factor / built.units.get(built.problem.receivers[names.index(name)].field, 1.0), names.index(name))
-                for factor, name in parts]  # fmt: skip
-        values = np.stack([np.array([0.0, *sum(f * one.values[row] for f, row in rows)]) for one in traces])
-        words, along = distances(traces, rows[0][1])
-        made.append(unused(folder / f"section-{file_part(recorder.name)}.{built.pictures.format}", made))
-        section(
-            made[-1], values, (along, words), (built.dt * 1e9, "ns"),
-            title=titled(built.model.title, f"{output} at '{recorder.name}'"), quantity=(output, UNITS[output[0]]),
-            gain=built.pictures.gain,
-        )  # fmt: skip
+    with h5py.File(merged, "r") as file:
+        for number, recorder in enumerate(built.recorders[:MOST_SECTIONS], start=1):
+            output, parts = next(((o, p) for o, p in recorder.outputs.items() if p), ("", ()))
+            if not parts:
+                continue
+            name = f"section-{file_part(recorder.name)}.{built.pictures.format}"
+            made.append(unused(merged.with_name(name), made))
+            if wanted(made[-1]):
+                values, across = read_section(file, f"rxs/rx{number}/{output}", names.index(parts[0][1]))
+                section(
+                    made[-1], values, across, (built.dt * 1e9, "ns"), gain=built.pictures.gain,
+                    title=titled(built.model.title, f"{output} at '{recorder.name}'"),
+                    quantity=(output, UNITS[output[0]]),
+                )  # fmt: skip
     return tuple(made)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+import h5py
 import matplotlib
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from peergrid.io.colours import diverging
 from peergrid.io.pictures import LARGEST, STYLE, Gain, robust_limit, save, section, titled
-from peergrid.models.survey import Trace, distances
+from peergrid.models.survey import distances
 from peergrid.models.wave.shot import Gather, Shot
 
 
@@ -71,15 +71,14 @@ def picture_medium(path: Path, shot: Shot, title: str) -> None:
         save(path, figure)
 
 
-def picture_survey(path: Path, traces: Sequence[Trace], gathers: Sequence[Gather], title: str, gain: Gain) -> None:
-    """The traces of the first receiver for all shots side by side."""
-    words, along = distances(traces)
-    values = np.stack([gather.traces[0] for gather in gathers])
+def picture_survey(path: Path, file: h5py.File, title: str, gain: Gain) -> None:
+    """The traces of the first receiver for all shots side by side; file: the merged results."""
+    words, along = distances(file["sources"][:], file["receivers"][:, 0])
     section(
         path,
-        values,
+        file["traces"][:, 0],
         (along, words),
-        (gathers[0].dt, "s"),
+        (float(file.attrs["dt"]), "s"),
         title=titled(title, "the first receiver of each shot"),
         quantity=("pressure", ""),
         gain=gain,

@@ -14,7 +14,7 @@ import numpy as np
 from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.model import Outcome
-from peergrid.models.survey import Trace, Vector
+from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.segy import write_segy
 from peergrid.models.wave.shot import Gather, Shot
@@ -95,21 +95,29 @@ class BuiltWaves:
 
         picture_medium(path, self.shot, self.model.title)
 
-    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> tuple[Path, ...]:
-        """Write all shots to `gathers.h5`, to SEG-Y if requested, and a section of the first receiver's traces."""
-        gathers = Gathers(traces, self.dt)
-        written = [folder / "gathers.h5"]
-        with creating(written[0]) as new:
-            _write_gathers(new.hdf5, gathers, self, about)
-        if self.model.output.segy:
-            written.append(folder / "gathers.segy")
-            write_segy(written[-1], gathers)
-        if self.model.output.picture and len(traces) > 1:
-            from peergrid.models.wave.picture import picture_survey  # imports matplotlib
+    def write_survey(self, folder: Path, traces: Sequence[Trace], about: Mapping[str, str | int]) -> Path:
+        """Write all shots to `gathers.h5`."""
+        merged = folder / "gathers.h5"
+        with creating(merged) as new:
+            _write_gathers(new.hdf5, traces, self, about)
+        return merged
 
-            written.append(folder / "section.png")
-            picture_survey(written[-1], traces, gathers, self.model.title, self.model.output.gain)
-        return tuple(written)
+    def write_others(self, merged: Path, wanted: Wanted) -> tuple[Path, ...]:
+        """Write SEG-Y if requested, and a section of the first receiver's traces."""
+        made: list[Path] = []
+        with h5py.File(merged, "r") as file:
+            gathers = Gathers(file)
+            if self.model.output.segy:
+                made.append(merged.with_suffix(".segy"))
+                if wanted(made[-1]):
+                    write_segy(made[-1], gathers)
+            if self.model.output.picture and len(gathers) > 1:
+                made.append(merged.with_name("section.png"))
+                if wanted(made[-1]):
+                    from peergrid.models.wave.picture import picture_survey  # imports matplotlib
+
+                    picture_survey(made[-1], file, self.model.title, self.model.output.gain)
+        return tuple(made)
 
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         gather = self.shot.gather(outcome.traces)
@@ -129,13 +137,12 @@ class BuiltWaves:
 
 @dataclass(frozen=True)
 class Gathers(Sequence[Gather]):
-    """The gathers of a survey's shots, made from their traces on access."""
+    """The gathers of a survey's shots, read from its merged file on access."""
 
-    traces: Sequence[Trace]
-    dt: float
+    file: h5py.File
 
     def __len__(self) -> int:
-        return len(self.traces)
+        return len(self.file["traces"])
 
     @overload
     def __getitem__(self, number: int) -> Gather: ...
@@ -146,23 +153,28 @@ class Gathers(Sequence[Gather]):
     def __getitem__(self, number: int | slice) -> Gather | list[Gather]:
         if isinstance(number, slice):
             return [self[one] for one in range(len(self))[number]]
-        trace = self.traces[number]
-        return Gather(trace.values, self.dt, np.array(trace.sources), np.array(trace.receivers))
+        traces, sources, receivers = (self.file[name][number] for name in ("traces", "sources", "receivers"))
+        return Gather(traces, float(self.file.attrs["dt"]), sources, receivers)
 
 
-def _write_gathers(file: h5py.File, gathers: Gathers, built: BuiltWaves, about: Mapping[str, str | int]) -> None:
+def _gather(trace: Trace, dt: float) -> Gather:
+    return Gather(trace.values, dt, np.array(trace.sources), np.array(trace.receivers))
+
+
+def _write_gathers(file: h5py.File, traces: Sequence[Trace], built: BuiltWaves, about: Mapping[str, str | int]) -> None:
     """Arrays of `_write_gather` with a first axis of shots."""
     file.attrs["title"], file.attrs["kind"] = built.model.title, built.model.model.kind
     file.attrs["peergrid"], file.attrs["dt"] = VERSION, built.dt
     for name, value in about.items():
         file.attrs[name] = value
-    _add_scales(file, gathers[0], built)
-    add_numbers(file, {"shot": len(gathers)})
-    for number, gather in enumerate(gathers):
+    _add_scales(file, _gather(traces[0], built.dt), built)
+    add_numbers(file, {"shot": len(traces)})
+    for number, trace in enumerate(traces):
+        gather = _gather(trace, built.dt)
         for name, dimensions, unit in ARRAYS:
             values = getattr(gather, name)
             if not number:
-                file.create_dataset(name, (len(gathers), *values.shape), values.dtype)
+                file.create_dataset(name, (len(traces), *values.shape), values.dtype)
                 attach(file[name], ["shot", *dimensions], unit)
             file[name][number] = values
 
