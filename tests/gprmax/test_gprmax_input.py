@@ -152,7 +152,8 @@ def test_included_files_are_read_inside_the_folder_alone(tmp_path: Path) -> None
     model = inner / "model.in"
     model.write_text(SMALL + "#include_file: soil.in\n")
     assert "dry" in [medium.name for medium in read(model).domain.media]
-    for name in ("../secret.in", str(tmp_path / "secret.in"), "model.in", ""):
+    (inner / "link.in").symlink_to(tmp_path / "secret.in")
+    for name in ("../secret.in", str(tmp_path / "secret.in"), "link.in", "model.in", ""):
         model.write_text(SMALL + f"#include_file: {name}\n")
         with pytest.raises(UsageError, match="line 10: #include_file is expected to"):
             read(model)

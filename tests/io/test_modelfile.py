@@ -10,6 +10,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+import h5py
 import numpy as np
 import pytest
 
@@ -227,3 +228,74 @@ def test_the_mark_that_some_editors_put_in_front_is_passed_over(tmp_path: Path) 
     file = tmp_path / "marked.toml"
     file.write_text("[grid]\nsize = [1.0, 0.5]\nspacing = 0.01\nsteps = 10\n", encoding="utf-8-sig")
     assert read(file).grid.steps == 10
+
+
+SAMPLED = """
+[grid]
+size = [0.1, 0.1]
+spacing = 0.01
+steps = 5
+[absorber]
+cells = 2
+[[shape]]
+kind = "voxels"
+file = "{folder}/cells.npy"
+materials = ["conductor"]
+[[source]]
+kind = "line"
+position = [0.05, 0.05]
+waveform = {{ kind = "samples", file = "{folder}/pulse.csv" }}
+"""
+SHOT = """
+[model]
+kind = "acoustic2d"
+[grid]
+size = [100.0, 100.0]
+spacing = 10.0
+steps = 5
+[medium]
+velocity = {{ file = "{folder}/velocity.npy" }}
+[[source]]
+position = [50.0, 50.0]
+waveform = {{ kind = "ricker", frequency = 10.0 }}
+"""
+COLUMNS = """
+[model]
+kind = "fdtd3d"
+[grid]
+size = [0.04, 0.04, 0.04]
+spacing = 0.002
+steps = 5
+[absorber]
+cells = 2
+[[shape]]
+kind = "voxels"
+origin = [0.01, 0.01, 0.01]
+file = "{folder}/part.h5"
+materials = {{ file = "{folder}/part_materials.json" }}
+[[source]]
+kind = "electric_dipole"
+axis = "z"
+position = [0.02, 0.02, 0.02]
+waveform = {{ kind = "column", file = "{folder}/pulse.txt", name = "pulse" }}
+"""
+
+
+@pytest.mark.parametrize("text", [SAMPLED, SHOT, COLUMNS], ids=["radar", "waves", "radar in 3D"])
+@pytest.mark.parametrize("way", ["../data", "{absolute}", "linked"])
+def test_files_may_lie_in_any_folder(text: str, way: str, tmp_path: Path) -> None:
+    """Beside the model's folder, by either kind of path or through a link: reading executes nothing."""
+    data, own = tmp_path / "data", tmp_path / "own"
+    for folder in (data, own):
+        folder.mkdir()
+    (own / "linked").symlink_to(data)
+    np.save(data / "cells.npy", np.zeros((2, 2), np.int32))
+    np.save(data / "velocity.npy", np.full((11, 11), 1500.0))
+    (data / "pulse.csv").write_text("0,0\n1e-9,1\n2e-9,0\n")
+    (data / "pulse.txt").write_text("pulse\n0\n1\n0\n")
+    for name in ("part.h5", "part_materials.json"):
+        (data / name).write_bytes((ROOT / "tests" / "gprmax" / name).read_bytes())
+    with h5py.File(data / "part.h5", "r+") as file:
+        file.attrs["dx_dy_dz"] = (0.002, 0.002, 0.002)
+    (own / "model.toml").write_text(text.format(folder=way.format(absolute=data)))
+    assert read(own / "model.toml").build().steps == 5
