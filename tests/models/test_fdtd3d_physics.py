@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import pi
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from peergrid.models.fdtd3d import (
     lorentz,
 )
 from peergrid.models.fdtd3d.constants import EPSILON_0, SPEED_OF_LIGHT
-from peergrid.models.fdtd3d.domain import SIDES, Axis, Formulation
+from peergrid.models.fdtd3d.domain import SIDES, Axis, Formulation, Mode
 from peergrid.models.fdtd3d.lattice import electric_of
 from peergrid.models.fdtd3d.line import incident
 from peergrid.models.waveforms import Gaussian, Ricker
@@ -232,6 +232,30 @@ def test_a_line_feeds_a_dipole_and_a_voltage_source_drops_over_its_resistance() 
     capacity = EPSILON_0 * SPACING * np.diff(across) / built.domain.dt
     emf = drive.samples(301, built.domain.dt, half=True)[1:300]
     assert apart(middle + 73.0 * (recorded["rx1", "Iz"][1:] + capacity), emf) < 1e-9
+
+
+@pytest.mark.parametrize("resistance", [5.0, 50.0, 370.0])
+@pytest.mark.parametrize(("mode", "axis"), [("TMz", "z"), ("TEz", "x"), ("TEz", "y")])
+def test_a_line_in_a_plane_is_a_voltage_source_behind_it(mode: Mode, axis: Axis, resistance: float) -> None:
+    """Of twice its voltage, in series with its resistance, after five cells of the line and half a step. Fields fade in
+    the end.
+    """
+    node, there = (24, 24, 0), (30, 18, 0)
+    plain = vacuum(
+        (48, 48, 1),
+        1500,
+        mode=mode,
+        absorber=absorbing(8, SIDES[:4]),
+        receivers=(Receiver(there, (electric_of(axis),)),),
+    )
+    line = TransmissionLine(axis, node, Drive(Ricker(1e9)), resistance)
+    behind = Drive(Ricker(1e9, amplitude=2.0), start=(5 * sqrt(3) + 0.5) * plain.dt)
+    fed, driven = (
+        traces(build(replace(plain, sources=(source,))))["rx1", electric_of(axis)]
+        for source in (line, VoltageSource(axis, node, behind, resistance))
+    )
+    assert apart(fed, driven) < 0.04
+    assert np.abs(fed[-100:]).max() < 1e-3 * np.abs(fed).max()
 
 
 def test_a_hard_source_prescribes_the_field_until_it_stops() -> None:

@@ -71,8 +71,9 @@ class Line:
     def updates(self, fields: Mapping[Component, Field]) -> tuple[Update, ...]:
         """The line's own updates, between the half steps of H and E."""
         loop = [
-            (sign, self.lattice.along(along), fields[of])
+            (sign, axis, fields[of])
             for sign, along, of in neighbours(electric_of(self.source.axis))
+            if (axis := self.lattice.along(along)) is not None
         ]
         made = []
         for place in range(LAST + 1):
@@ -106,7 +107,10 @@ class Line:
                     for (sign, axis), h in zip(axes, sources, strict=True):
                         before = tuple(-(k == axis) for k in range(len(at)))
                         part = h[at] - h[before]
-                        total = part if total is None else (total + part if sign > 0 else total - part)
+                        if total is None:
+                            total = part if sign > 0 else -part
+                        else:
+                            total = total + part if sign > 0 else total - part
                     return total * (1 / ETA_0)
                 found = i[offset] - STEP / resistance * (v[shifted(offset, ahead)] - v[offset])
                 return found + STEP / resistance * half.now if of == FED - 1 else found
