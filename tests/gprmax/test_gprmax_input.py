@@ -16,7 +16,7 @@ from peergrid.gprmax.modelfile import TableModel
 from peergrid.gprmax.table import TABLE, Noted, Refused, markdown
 from peergrid.gprmax.waves import Pulse
 from peergrid.grid import Index
-from peergrid.jobs import run_model
+from peergrid.jobs import run_model, run_survey
 from peergrid.models import modelfile
 from peergrid.models.fdtd3d import COMPONENTS, CoaxialFeed, ElectricDipole, PlaneWave, Wire
 from peergrid.models.fdtd3d.incident import way
@@ -77,6 +77,22 @@ def test_a_file_runs_and_leaves_results_in_gprmax_layout(tmp_path: Path) -> None
         assert (file.attrs["Iterations"], trace.shape, trace[0]) == (41, (41,), 0.0)
         assert np.abs(trace).max() > 0
         assert file["rxs/rx1"].attrs["GridPosition"].tolist() == [25, 40, 0]
+
+
+def test_receivers_without_a_name_are_called_as_in_gprmax(tmp_path: Path) -> None:
+    """By their nodes, in rows too, and in a survey by those of the first trace."""
+    lines = (
+        "#hertzian_dipole: z 0.03 0.03 0.03 pulse", "#rx: 0.01 0.02 0.028", "#rx: 0.02 0.02 0.02 mine Ez",
+        "#rx_array: 0.02 0.02 0.02 0.022 0.02 0.02 0.002 0 0", "",
+    )  # fmt: skip
+    text = VOLUME + "\n".join(lines)
+    expected = ["Rx(5,10,14)", "mine", "Rx(10,10,10)", "Rx(11,10,10)"]
+    run_model(read(_file(tmp_path, text)).without_pictures(), tmp_path / "one", devices="cpu:1")
+    survey = read(_file(tmp_path, text + "#rx_steps: 0.002 0 0\n")).with_traces(2)
+    run_survey(survey.without_pictures(), tmp_path / "two", devices="cpu:1")
+    for folder in ("one", "two"):
+        with h5py.File(tmp_path / folder / "results.h5") as file:
+            assert [file[f"rxs/rx{number}"].attrs["Name"] for number in range(1, 5)] == expected
 
 
 def test_points_half_way_between_nodes_go_down(tmp_path: Path) -> None:

@@ -32,11 +32,15 @@ Sum = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True)
 class Recorder:
-    """A receiver as placed: for each of its outputs the traces that make it; none for what stays zero."""
+    """A receiver as placed: for each of its outputs the traces that make it; none for what stays zero.
+
+    name: of its group in results, if it has none of its own; given: its own name, or an empty text.
+    """
 
     name: str
     node: Index
     outputs: Mapping[str, Sum]
+    given: str
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,8 @@ def _record(lattice: Lattice, units: Mapping[str, float]) -> Iterator[tuple[Reco
                 outputs[output] = ((units[output], name),)
             else:
                 outputs[output] = ()
-        yield Recorder(placed.name or f"rx{number}", placed.node, MappingProxyType(outputs)), tuple(needed)
+        name = placed.name or f"rx{number}"
+        yield Recorder(name, placed.node, MappingProxyType(outputs), placed.name), tuple(needed)
 
 
 def _around(lattice: Lattice, current: str, cell: Index) -> Iterator[tuple[float, Component, Index]]:

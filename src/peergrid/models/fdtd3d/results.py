@@ -89,8 +89,7 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
         _write_sources(file, built)
         for number, recorder in enumerate(built.recorders, start=1):
             group = file.create_group(f"rxs/rx{number}")
-            group.attrs["Name"] = recorder.name
-            _place(group, built, recorder.node)
+            _name_receiver(group, built, recorder)
             for output in recorder.outputs:
                 made = group.create_dataset(output, (built.steps + 1, len(traces)), built.domain.dtype)
                 _describe_record(made, built, output)
@@ -151,9 +150,18 @@ def _place(group: h5py.Group, built: BuiltDomain, node: Index) -> None:
     group.attrs["GridPosition"] = node
 
 
-def _write_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder, traces: Mapping[str, Array]) -> None:
-    group.attrs["Name"] = recorder.name
+def _name(given: str, kind: str, node: Index) -> str:
+    """The name of a source or receiver: as given, or as gprMax calls it, by its kind and node."""
+    return given or f"{kind}({','.join(map(str, node))})"
+
+
+def _name_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder) -> None:
+    group.attrs["Name"] = _name(recorder.given, "Rx", recorder.node)
     _place(group, built, recorder.node)
+
+
+def _write_receiver(group: h5py.Group, built: BuiltDomain, recorder: Recorder, traces: Mapping[str, Array]) -> None:
+    _name_receiver(group, built, recorder)
     for output, parts in recorder.outputs.items():
         group[output] = samples(built, parts, traces)
         _describe_record(group[output], built, output)
@@ -176,7 +184,7 @@ def _write_sources(file: h5py.File, built: BuiltDomain) -> None:
 def _write_source(group: h5py.Group, built: BuiltDomain, source: Source) -> None:
     assert isinstance(source, ElectricDipole | MagneticDipole | VoltageSource)
     group.attrs["Type"] = KINDS[type(source)]
-    group.attrs["ID"] = source.name or f"{KINDS[type(source)]}({','.join(map(str, source.node))})"
+    group.attrs["ID"] = _name(source.name, KINDS[type(source)], source.node)
     group.attrs["Polarisation"] = source.axis
     _place(group, built, source.node)
     whole = isinstance(source, MagneticDipole) or (isinstance(source, VoltageSource) and source.resistance == 0)
@@ -225,7 +233,7 @@ def _describe_line(group: h5py.Group, built: BuiltDomain, line: LineRecorder, co
     excitation["samples"] = excitation["samples_whole"]
     sent, current = incident(source, built.steps + 1, built.dt)
     group["Vinc"], group["Iinc"] = sent[:count], current[:count]
-    group.attrs["ID"] = source.name or f"TransmissionLine({','.join(map(str, source.node))})"
+    group.attrs["ID"] = _name(source.name, "TransmissionLine", source.node)
     group.attrs["Polarisation"] = source.axis
     group.attrs["Resistance"] = source.resistance
     group.attrs["dl"] = line.cell_length(built.dt)
@@ -240,7 +248,7 @@ def _write_feed(group: h5py.Group, built: BuiltDomain, feed: FeedRecorder, volta
     others.
     """
     source = feed.source
-    group.attrs["ID"] = source.name or f"MagneticFrillSource({','.join(map(str, source.node))})"
+    group.attrs["ID"] = _name(source.name, "MagneticFrillSource", source.node)
     group.attrs["Polarisation"], group.attrs["Z0"] = source.axis, source.resistance
     _place(group, built, source.node)
     samples = source.drive.samples(built.steps + 1, built.dt, half=False)
