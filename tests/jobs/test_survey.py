@@ -340,8 +340,8 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
         traces = shots["traces"][:]
     with segyio.open(tmp_path / "all/gathers.segy", ignore_geometry=True) as file:
         assert list(file.attributes(segyio.TraceField.FieldRecord)) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-        assert file.header[4][segyio.TraceField.SourceX] == 11250
-        assert file.header[4][segyio.TraceField.CDP_X] == (11250 + 17250) // 2
+        assert file.header[4][segyio.TraceField.SourceX] == 1125000
+        assert file.header[4][segyio.TraceField.CDP_X] == (1125000 + 1725000) // 2
         assert np.abs(file.trace[4]).max() == pytest.approx(np.abs(traces[1, 1]).max(), rel=0.05)
     assert (tmp_path / "all/section.png").exists()
 

@@ -19,8 +19,8 @@ from peergrid import Simulation, UsageError
 from peergrid.models import Outcome, PicturedBuilt, parse, read
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.picture import picture_survey
-from peergrid.models.wave.segy import sampled
-from peergrid.models.wave.shot import coarse
+from peergrid.models.wave.segy import sampled, write_segy
+from peergrid.models.wave.shot import Gather, coarse
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
@@ -195,8 +195,8 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert file["receivers"].attrs["units"] == "m"
     with segyio.open(str(files[1]), ignore_geometry=True) as file:
         assert file.tracecount == 6
-        assert file.header[2][segyio.TraceField.GroupX] == 5000
-        assert file.header[2][segyio.TraceField.ReceiverGroupElevation] == -7100
+        assert file.header[2][segyio.TraceField.GroupX] == 500000
+        assert file.header[2][segyio.TraceField.ReceiverGroupElevation] == -710000
         assert file.bin[segyio.BinField.AuxTraces] == 0
         assert file.bin[segyio.BinField.MeasurementSystem] == 1
         interval = file.bin[segyio.BinField.Interval]
@@ -206,6 +206,20 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert np.abs(file.trace[1] - near).max() < 0.05 * np.abs(near).max()
 
     assert files[1].read_bytes()[3500:3504] == bytes([1, 0, 0, 1])  # revision 1.0, traces of one length
+
+
+@pytest.mark.parametrize(("extent", "error"), [(2.0, 5e-5), (2e5, 5e-5), (3e5, 5e-4), (3e6, 5e-3)])
+def test_positions_in_segy_are_as_exact_as_they_can_be(extent: float, error: float, tmp_path: Path) -> None:
+    """By the scalars of its headers, up to the far end of a medium."""
+    source, receiver = np.array([[0.00314, 0.01234]]), np.array([[extent - 0.0004, extent / 3]])
+    gather = Gather(np.ones((1, 24), np.float32), 1e-3, source, receiver)
+    write_segy(tmp_path / "gather.segy", [gather], (extent, extent))
+    with segyio.open(str(tmp_path / "gather.segy"), ignore_geometry=True) as file:
+        header = file.header[0]
+    across, down = (-header[name] for name in (segyio.TraceField.SourceGroupScalar, segyio.TraceField.ElevationScalar))
+    found = [header[segyio.TraceField.SourceX] / across, header[segyio.TraceField.SourceDepth] / down]
+    found += [header[segyio.TraceField.GroupX] / across, -header[segyio.TraceField.ReceiverGroupElevation] / down]
+    assert np.abs(np.array(found) - np.concatenate([source[0], receiver[0]])).max() <= error * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(

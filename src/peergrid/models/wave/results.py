@@ -110,7 +110,7 @@ class BuiltWaves:
             if self.model.output.segy:
                 made.append(merged.with_suffix(".segy"))
                 if wanted(made[-1]):
-                    write_segy(made[-1], gathers)
+                    write_segy(made[-1], gathers, self.model.grid.size)
             if self.model.output.picture and len(gathers) > 1:
                 made.append(merged.with_name("section.png"))
                 if wanted(made[-1]):
@@ -126,7 +126,7 @@ class BuiltWaves:
             _write_gather(new.hdf5, gather, self, outcome)
         if self.model.output.segy and len(gather.traces):
             written.append(folder / "gather.segy")
-            write_segy(written[-1], [gather])
+            write_segy(written[-1], [gather], self.model.grid.size)
         if outcome.pictures and self.model.output.picture and len(gather.traces):
             from peergrid.models.wave.picture import picture_gather  # imports matplotlib
 

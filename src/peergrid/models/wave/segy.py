@@ -14,8 +14,9 @@ from peergrid.models.wave.points import BEHIND, place
 from peergrid.models.wave.shot import Gather
 
 MOST = 32767  # samples of a trace, and microseconds between two
-CENTIMETRES = -100  # the scalar of coordinates
-FARTHEST = (2**31 - 1) / -CENTIMETRES  # metres: coordinates have 32 bits
+PARTS = (10_000, 1_000, 100)  # of a metre, in one of which a file has positions: those with the most that fit
+LARGEST = 2**31 - 1  # of a coordinate
+FARTHEST = LARGEST / PARTS[-1]  # metres
 
 
 def check_segy(steps: int, dt: float, extent: Sequence[float]) -> None:
@@ -33,8 +34,8 @@ def check_segy(steps: int, dt: float, extent: Sequence[float]) -> None:
         )
     if max(extent) > FARTHEST:
         raise UsageError(
-            f"output.segy needs a medium of at most {FARTHEST / 1e3:.0f} km along each axis, as it holds positions in "
-            f"centimetres, got {max(extent) / 1e3:.6g} km; {instead}"
+            f"output.segy needs a medium of at most {FARTHEST / 1e3:.0f} km along each axis, as it holds positions to "
+            f"a centimetre, got {max(extent) / 1e3:.6g} km; {instead}"
         )
 
 
@@ -48,13 +49,20 @@ def samples_of(steps: int, dt: float) -> int:
     return _count(steps, dt, interval_of(dt) * 1e-6)
 
 
-def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
-    """Gathers as SEG-Y, one shot after another: 4-byte IEEE floats, positions in centimetres, sampled at the whole
-    microseconds below dt.
+def parts_of(extent: Sequence[float]) -> int:
+    """The parts of a metre in which a file has positions in a medium; extent: along each axis, metres."""
+    return next((parts for parts in PARTS if max(extent) * parts <= LARGEST), PARTS[-1])
+
+
+def write_segy(path: Path, gathers: Sequence[Gather], extent: Sequence[float]) -> None:
+    """Gathers as SEG-Y, one shot after another: 4-byte IEEE floats, positions in tenths of a millimetre or, if they are
+    too large, in milli- or centimetres, sampled at the whole microseconds below dt.
+
+    extent: of the medium along each axis, metres.
     """
     import segyio
 
-    dt = gathers[0].dt
+    dt, parts = gathers[0].dt, parts_of(extent)
     interval = interval_of(dt)
     samples, receivers = samples_of(gathers[0].traces.shape[1], dt), len(gathers[0].traces)
     spec = segyio.spec()
@@ -66,7 +74,7 @@ def write_segy(path: Path, gathers: Sequence[Gather]) -> None:
         for shot, gather in enumerate(gathers):
             for number, trace in enumerate(sampled(gather.traces, dt, interval * 1e-6)):
                 place = shot * receivers + number
-                file.header[place] = _header((shot, place, number), gather, samples, interval)
+                file.header[place] = _header((shot, place, number), gather, samples, interval, parts)
                 file.trace[place] = trace.astype(np.float32)
 
 
@@ -80,13 +88,13 @@ def _binary_header(interval: int, receivers: int) -> dict[int, int]:
     }  # fmt: skip
 
 
-def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interval: int) -> dict[int, int]:
-    """numbers: of the shot, of the trace in the file, of the trace in its shot, from 0."""
+def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interval: int, parts: int) -> dict[int, int]:
+    """numbers: of the shot, of the trace in the file, of the trace in its shot, from 0; parts: of a metre."""
     from segyio import TraceField as T
 
     def across(position: Array) -> tuple[int, int]:
         x, y = (position[0], position[1]) if len(position) == 3 else (position[0], 0.0)
-        return round(float(x) * -CENTIMETRES), round(float(y) * -CENTIMETRES)
+        return round(float(x) * parts), round(float(y) * parts)
 
     shot, place, number = numbers
     source, receiver = gather.sources[0], gather.receivers[number]
@@ -94,10 +102,10 @@ def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interva
     return {
         T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
         T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
-        T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: CENTIMETRES,
+        T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: -parts,
         T.CDP_X: mx, T.CDP_Y: my,
-        T.ElevationScalar: CENTIMETRES, T.SourceDepth: round(float(source[-1]) * -CENTIMETRES),
-        T.ReceiverGroupElevation: round(float(receiver[-1]) * CENTIMETRES),
+        T.ElevationScalar: -parts, T.SourceDepth: round(float(source[-1]) * parts),
+        T.ReceiverGroupElevation: round(float(receiver[-1]) * -parts),
         T.CoordinateUnits: 1, T.TRACE_SAMPLE_COUNT: samples, T.TRACE_SAMPLE_INTERVAL: interval,
         T.offset: round(float(np.linalg.norm(receiver - source))),
     }  # fmt: skip
