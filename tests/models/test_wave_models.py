@@ -314,8 +314,14 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "missing": ('[medium]\nvelocity={ file = "none.npy" }', PLANE, "medium.velocity is expected in 'none.npy'"),
     "angle": (
         "[medium]\nvelocity=1500\ntilt=7000", {**PLANE, "kind": "tti2d"},
-        r"tilt is expected to be an angle from -100 to 100 radians, got 122\.173 \(7000 degrees\)",
+        r"^medium\.tilt is expected to be an angle from -100 to 100 radians, got 122\.173 \(7000 degrees\)\.$",
     ),
+    "layer's angle": (
+        "[medium]\nvelocity=1500\ntilt=7\n[[layer]]\ntop=9.0\n[[layer]]\ntop=50.0\ntilt=7000",
+        {**PLANE, "kind": "tti2d"},
+        r"^layer\[2\]\.tilt is expected to be an angle from -100 to 100 radians, got 122\.173 \(7000 degrees\)\.$",
+    ),
+    "slow": ("[medium]\nvelocity=-5.0", PLANE, r"^medium\.velocity is expected to be m/s, from .* to .*, got -5\.$"),
     "ending": ('[medium]\nvelocity={ file = "v.mat" }', PLANE, "a file that ends in .npy, .h5"),
 }  # fmt: skip
 
@@ -335,6 +341,9 @@ def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -
         model('[medium]\nvelocity = { file = "v.npy", dataset = "v" }', folder=tmp_path).build()
     np.save(tmp_path / "v.npy", np.where(VELOCITY > 2000, np.nan, VELOCITY))
     with pytest.raises(UsageError, match=r"medium.velocity is expected to be finite at every node, .* in 'v.npy'"):
+        model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
+    np.save(tmp_path / "v.npy", -VELOCITY)
+    with pytest.raises(UsageError, match=r"^medium\.velocity is expected to be m/s, .*, got -\d+ in 'v\.npy'\.$"):
         model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
     as_hdf5(tmp_path)
     with pytest.raises(UsageError, match=r"it has model/velocity, other; name one of them as dataset"):

@@ -17,6 +17,7 @@ from peergrid.models.waveforms import Doubles
 
 MediumKind = Literal["acoustic", "vti", "tti"]
 PARAMETERS = ("velocity", "density", "epsilon", "delta", "tilt", "azimuth")
+ANGLES = ("tilt", "azimuth")
 LIMITS: dict[str, tuple[float, float, str]] = {
     "velocity": (1e-3, 1e6, "m/s, from 0.001 to 1000000"),
     "density": (1e-6, 1e9, "positive, from 0.000001 to 1000000000"),
@@ -158,10 +159,19 @@ def _checked(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any
             f"{name} is expected to be a number or an array of shape {shape}, got "
             f"{f'{values.dtype} of shape {values.shape}' if numeric else brief(given)}."
         )
-    low, high, words = LIMITS[name]
-    outside = ~((values >= low) & (values <= high))
-    if outside.any():
-        value = float(values[outside].flat[0])
-        also = f" ({degrees(value):g} degrees)" if name in ("tilt", "azimuth") else ""
-        raise UsageError(f"{name} is expected to be {words}, got {value:g}{also}.")
+    check_limits(name, values)
     return values
+
+
+def check_limits(name: str, values: ArrayLike, key: str = "", file: str = "") -> None:
+    """Raise UsageError for values of a parameter, angles in radians, that are beyond its limits; key: of a model file,
+    for the sentence; file: that the values are from.
+    """
+    low, high, words = LIMITS[name]
+    found = np.asarray(values)
+    outside = ~((found >= low) & (found <= high))
+    if outside.any():
+        value = float(found[outside].flat[0])
+        also = f" ({degrees(value):g} degrees)" if name in ANGLES else ""
+        place = f" in '{file}'" if file else ""
+        raise UsageError(f"{key or name} is expected to be {words}, got {value:g}{also}{place}.")

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from peergrid.errors import UsageError, about, extra
 from peergrid.grid import Dtype
 from peergrid.io.arrays import read_array
-from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title
+from peergrid.io.rule import Count, FileName, Finite, NotNegative, Positive, PositiveCount, Rule, Title, shown
 from peergrid.models.model import Head, Memory, RunSpec, Snapshots
 from peergrid.models.survey import Shift, Survey, Vector
-from peergrid.models.wave.medium import PARAMETERS, Medium
+from peergrid.models.wave.medium import ANGLES, PARAMETERS, Medium, check_limits
 from peergrid.models.wave.propagator import Propagator
 from peergrid.models.wave.scheme import Absorber, Frame, Scheme, TimeOrder
 from peergrid.models.wave.segy import check_segy
@@ -353,9 +353,9 @@ class WaveModel:
             values = self._array(name, given) if isinstance(given, ParameterFile) else given
             if self._in_layers(name):
                 values = self._layered(name, np.broadcast_to(values, nodes), depth)
-            found[name] = values
-            if name in ("tilt", "azimuth"):
-                found[name] = np.radians(found[name])
+            found[name] = _in_radians(name, values)
+            file = shown(Path(given.file).name) if isinstance(given, ParameterFile) else ""
+            check_limits(name, found[name], f"medium.{name}", file)
         return found
 
     def _array(self, name: str, given: ParameterFile) -> NDArray[Any]:
@@ -367,7 +367,13 @@ class WaveModel:
     def _layered(self, name: str, values: NDArray[Any], depth: Doubles) -> NDArray[Any]:
         """The values with those of the layers, each from its top down."""
         found = values.copy()
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers, start=1):
             if (value := getattr(layer, name)) is not None:
+                check_limits(name, _in_radians(name, value), f"layer[{number}].{name}")
                 found[..., depth >= layer.top * (1 - 1e-12)] = value
         return found
+
+
+def _in_radians(name: str, values: Any) -> Any:
+    """Values of a parameter as a medium takes them: angles in radians, which are degrees in files."""
+    return np.radians(values) if name in ANGLES else values
