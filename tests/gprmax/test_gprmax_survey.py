@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import h5py
@@ -10,6 +11,7 @@ import pytest
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import read
+from peergrid.grid import Index
 from peergrid.jobs import run_model, run_survey
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
@@ -117,12 +119,30 @@ def test_a_table_that_means_nothing_is_refused(tmp_path: Path, text: str, cases:
 def test_traces_are_refused_that_are_alike_or_leave_the_domain(tmp_path: Path) -> None:
     for text, traces, sentence in (
         ("", 2, "A survey of 2 traces is expected to have a line '#src_steps: …'"),
-        (STEPS, 9, "line 8: #hertzian_dipole is expected to lie within the domain"),
+        (STEPS, 9, "line 10, trace 6: #rx is expected to lie within the domain"),
         ("#study: gpr cases.csv\n", 2, "are those of its table; leave out '-n'"),
     ):
         with pytest.raises(UsageError, match=sentence):
             read(_file(tmp_path, MODEL.format(*PLACES[0]) + text)).with_traces(traces)
     assert surveyed(read(_file(tmp_path, MODEL.format(*PLACES[0]))).with_traces(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("dipole", "component", "last"),
+    [("hertzian_dipole: x", "Ex", (19, 18, 16)), ("magnetic_dipole: y", "Hy", (19, 18, 15))],
+)
+def test_dipoles_that_leave_the_nodes_of_their_component_are_refused(
+    dipole: str, component: str, last: Index, tmp_path: Path
+) -> None:
+    """Before the first trace runs: by steps, and where a table has them on the last node of the domain."""
+    at = f"{dipole} 0.034 0.016 0.018 pulse"
+    text = MODEL.format("0 0 0", PLACES[0][1]).replace("hertzian_dipole: y 0 0 0 pulse", at)
+    sentence = f"#{dipole[:-3]} is expected on nodes from 0 to {last}, which have {component}, got (20, 8, 9); move it."
+    with pytest.raises(UsageError, match=re.escape(f"model.in, line 8, trace 4: {sentence}")):
+        read(_file(tmp_path, f"{text}#src_steps: 0.002 0 0\n")).with_traces(9)
+    cases = CASES.replace("hertzian_dipole", dipole[:-3]).replace("0.014,0.016,0.02,", "0.04,0.016,0.018,")
+    with pytest.raises(UsageError, match=re.escape(f"model.in, line 8, trace 2: {sentence}")):
+        surveyed(read(_file(tmp_path, f"{text}#study: gpr cases.csv\n", cases)))
 
 
 def test_steps_that_move_nothing_are_refused_or_said(tmp_path: Path) -> None:

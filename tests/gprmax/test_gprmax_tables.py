@@ -345,6 +345,17 @@ def test_traces_on_the_same_nodes_are_refused() -> None:
         parse(fixed.format(more=steps))
 
 
+def test_traces_whose_dipole_has_no_node_are_refused() -> None:
+    """The last of five lies on the last node along its axis, which has no Ey."""
+    survey = '[survey]\nkind = "steps"\ntraces = 9\nsource_step = [0.0, 0.01, 0.0]\nreceiver_step = [0.0, 0.0, 0.0]'
+    with pytest.raises(UsageError) as raised:
+        parse(BRIEF.format(more=survey))
+    assert str(raised.value) == (
+        "survey, trace 5: source[1] is expected on nodes from 0 to (20, 15, 16), which have Ey, got (10, 16, 8); "
+        "move it."
+    )
+
+
 def test_a_plane_wave_has_a_medium_or_layers() -> None:
     wave = """
 [[source]]

@@ -270,6 +270,12 @@ class Source(Placed):
     start: float = 0.0
     stop: float = inf
 
+    @property
+    def component(self) -> Component:
+        """The component that it drives."""
+        found: Component = f"{'H' if self.kind == 'magnetic_dipole' else 'E'}{self.axis}"  # type: ignore[assignment]
+        return found
+
 
 @dataclass(frozen=True)
 class Incoming(Placed):

@@ -171,7 +171,7 @@ class InputModel:
         plan = self.plan
         slabs = tuple((side, Slab(n)) for side, n in plan.thickness.items())
         stretches = tuple(item.stretch for item in plan.of(Stretching)) or (Stretch(),)
-        nodes = tuple(n + (axis != plan.frame.flat) for axis, n in enumerate(plan.frame.grid))
+        nodes = plan.frame.nodes
         absorber = Absorber(slabs, "HORIPML", stretches)  # type: ignore[arg-type]
         with about(self.file):
             return memory(

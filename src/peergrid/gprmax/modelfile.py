@@ -10,9 +10,8 @@ from typing import Any, Self
 from peergrid.errors import UsageError
 from peergrid.gprmax.assemble import Plan
 from peergrid.gprmax.model import InputModel
-from peergrid.gprmax.survey import moving
+from peergrid.gprmax.survey import check_traces, moving
 from peergrid.gprmax.tables import Output, Tables
-from peergrid.gprmax.text import Command
 from peergrid.grid import Index
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd3d.domain import Component, live
@@ -72,7 +71,6 @@ def _check_survey(model: TableModel) -> None:
     """Check that each trace has its dipoles and receivers in the domain, on other nodes than the trace before."""
     if model.given is None:
         return
-    plan = model.plan
     moves = shifts(model)
     for number, (one, other) in enumerate(pairwise(moves), start=1):
         if one != other and _nodes(model, one) == _nodes(model, other):
@@ -80,11 +78,7 @@ def _check_survey(model: TableModel) -> None:
                 f"survey: traces {number} and {number + 1} are expected to have dipoles or receivers on different "
                 "nodes, got the same ones; take a longer step or a finer grid."
             )
-    for number, shift in enumerate(moves, start=1):
-        for way, placed in zip(_nodes(model, shift), moving(plan), strict=True):
-            for command, point in placed:
-                moved = (i + s for i, s in zip(plan.frame.source(command, point), way, strict=True))
-                plan.frame.inside(Command.table(f"survey, trace {number}: {command.where}"), tuple(moved))
+    check_traces(model.plan, ((model.nodes(shift.sources), model.nodes(shift.receivers)) for shift in moves))
 
 
 def _nodes(model: TableModel, shift: Shift) -> tuple[Index, ...]:

@@ -53,6 +53,11 @@ class Frame:
         return tuple(1 if axis == self.flat else n for axis, n in enumerate(self.cells))
 
     @property
+    def nodes(self) -> Index:
+        """The nodes of the domain, one along the flat axis."""
+        return tuple(n + (axis != self.flat) for axis, n in enumerate(self.grid))
+
+    @property
     def live(self) -> int:
         """The node along the flat axis whose components are the domain's: of two cells, the one between them."""
         return 0 if self.flat is None else self.cells[self.flat] - 1

@@ -18,6 +18,7 @@ from peergrid.gprmax.shapes import nearest
 from peergrid.gprmax.text import Command
 from peergrid.grid import Index
 from peergrid.io.rule import shown
+from peergrid.models.fdtd3d.check import fault_of_node
 from peergrid.models.survey import Positions, Steps, Vector
 
 DIPOLES: Mapping[str, SourceKind] = {"hertzian_dipole": "electric_dipole", "magnetic_dipole": "magnetic_dipole"}
@@ -55,12 +56,33 @@ def stepping(plan: Plan, traces: int) -> Steps:
             f"A survey of {traces} traces is expected to have a line '#src_steps: …' or '#rx_steps: …' that moves its "
             "dipoles or receivers, got none; add one, or leave out '-n'."
         )
-    for step, placed in zip(found, moving(plan), strict=True):
-        for command, point in placed:
-            last = (i + (traces - 1) * s for i, s in zip(plan.frame.source(command, point), step, strict=True))
-            plan.frame.inside(command, tuple(last))
+    check_traces(plan, ((_times(n, found[0]), _times(n, found[1])) for n in range(traces)))
     sources, receivers = (_at(plan, step) for step in found)
     return Steps(traces, sources, receivers)
+
+
+def check_traces(plan: Plan, ways: Iterable[tuple[Index, Index]]) -> None:
+    """Check that dipoles and receivers stay on nodes of theirs; ways: the nodes by which each trace moves either.
+
+    Raises UsageError about the first trace in which one does not.
+    """
+    frame, (_, heard) = plan.frame, moving(plan)
+    dipoles = [(one, frame.source(one.command, one.at)) for one in plan.of(Source) if one.kind in DIPOLES.values()]
+    receivers = [(command, frame.source(command, point)) for command, point in heard]
+    for number, (way, way_of_receivers) in enumerate(ways, start=1):
+        for dipole, node in dipoles:
+            if fault := fault_of_node(_further(node, way), dipole.component, frame.nodes, frame.flat):
+                raise UsageError(f"{dipole.command.of_trace(number).what}{fault}.")
+        for command, node in receivers:
+            frame.inside(command.of_trace(number), _further(node, way_of_receivers))
+
+
+def _times(number: int, step: Index) -> Index:
+    return tuple(number * s for s in step)
+
+
+def _further(node: Index, way: Index) -> Index:
+    return tuple(i + s for i, s in zip(node, way, strict=True))
 
 
 def positions(plan: Plan, study: Study) -> Positions:
@@ -89,8 +111,13 @@ def positions(plan: Plan, study: Study) -> Positions:
                 raise UsageError(
                     f"{where}: object_id is expected to be one of {known}, got '{shown(name)}'; correct it."
                 )
-    sources = tuple(_moved(plan, dipoles, case, "dipoles") for case in cases.values())
-    return Positions(sources, tuple(_moved(plan, receivers, case, "receivers") for case in cases.values()))
+    ways = [(_way(dipoles, case, "dipoles"), _way(receivers, case, "receivers")) for case in cases.values()]
+    check_traces(plan, ways)
+    first, second = (next(iter(objects.values()), (0, 0, 0)) for objects in (dipoles, receivers))
+    return Positions(
+        tuple(_at(plan, _further(first, way)) for way, _ in ways),
+        tuple(_at(plan, _further(second, way)) for _, way in ways),
+    )
 
 
 def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
@@ -105,10 +132,10 @@ def _objects(plan: Plan) -> tuple[dict[str, Index], dict[str, Index]]:
     return dipoles, receivers
 
 
-def _moved(plan: Plan, objects: Mapping[str, Index], case: Mapping[str, tuple[str, Index]], what: str) -> Vector:
-    """The position of the first of some objects in a case, metres. All move together; those not named stay."""
+def _way(objects: Mapping[str, Index], case: Mapping[str, tuple[str, Index]], what: str) -> Index:
+    """The nodes by which some objects move in a case. All move together; those not named stay."""
     if not objects:
-        return _at(plan, (0, 0, 0))
+        return (0, 0, 0)
     ways = {
         tuple(a - b for a, b in zip(case[name][1] if name in case else node, node, strict=True))
         for name, node in objects.items()
@@ -116,8 +143,7 @@ def _moved(plan: Plan, objects: Mapping[str, Index], case: Mapping[str, tuple[st
     if len(ways) > 1:
         where = next(where for where, _ in case.values())
         raise UsageError(f"{where}: all {what} are expected to move together, got {len(ways)} ways; name all of them.")
-    first = next(iter(objects.values()))
-    return _at(plan, tuple(i + s for i, s in zip(first, ways.pop(), strict=True)))
+    return ways.pop()
 
 
 def _rows(study: Study) -> Iterable[tuple[str, Row]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from peergrid.errors import UsageError
@@ -48,6 +48,11 @@ class Command:
     def what(self) -> str:
         """The command with its place, as messages begin."""
         return f"{self.where}: #{self.name}" if self.name else self.where
+
+    def of_trace(self, number: int) -> Command:
+        """The same command in a trace of a survey, for messages."""
+        where = f"{self.where}, trace {number}" if self.name else f"survey, trace {number}: {self.where}"
+        return replace(self, where=where)
 
     def fault(self, expected: str, came: str, advice: str) -> UsageError:
         """The error of a command with words that are not valid."""

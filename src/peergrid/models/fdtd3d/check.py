@@ -101,8 +101,9 @@ def _faults(domain: Domain, subjects: Subjects) -> Iterator[str]:
     for number in range(len(domain.wires)):
         yield from (f"{subjects.wire(number + 1)} {fault}." for fault in wire.faults(domain, number))
     for number, receiver in enumerate(domain.receivers, start=1):
-        if _outside(receiver.node, _last(domain)):
-            yield f"Receiver {number} is expected on nodes from 0 to {_last(domain)}, got {receiver.node}; move it."
+        last = tuple(n - 1 for n in domain.nodes)
+        if _outside(receiver.node, last):
+            yield f"Receiver {number} is expected on nodes from 0 to {last}, got {receiver.node}; move it."
 
 
 def _absorber_faults(domain: Domain, subjects: Subjects) -> Iterator[str]:
@@ -125,9 +126,9 @@ def _source_faults(domain: Domain, source: Source) -> Iterator[str]:
     component: Component = f"{'H' if isinstance(source, MagneticDipole) else 'E'}{source.axis}"  # type: ignore[assignment]
     if component not in domain.live:
         yield f" drives {component}, which mode {domain.mode} does not have; turn it or use 3D"
-    last = _last(domain, component)
-    if _outside(source.node, last):
-        yield f" is expected on nodes from 0 to {last}, which have {component}, got {source.node}; move it"
+    misplaced = fault_of_node(source.node, component, domain.nodes, domain.invariant)
+    if misplaced:
+        yield misplaced
         return
     if isinstance(source, CoaxialFeed):
         yield from (f", a coaxial feed, {fault}" for fault in feed.faults(domain, source))
@@ -141,14 +142,18 @@ def _source_faults(domain: Domain, source: Source) -> Iterator[str]:
             yield f" is expected between conductors, got '{medium.name}' at its edge; leave a gap of a cell there"
 
 
+def fault_of_node(node: Index, component: Component, nodes: Index, invariant: int | None) -> str:
+    """The reason against a node that does not have a component, as the end of a sentence, '' if it has.
+
+    nodes: of the domain along each axis; invariant: the axis along which nothing varies. Along axes on which the
+    component lies between nodes, the last node has none.
+    """
+    between = [axis != invariant and (component[0] == "E") == (name == component[1]) for axis, name in enumerate(AXES)]
+    last = tuple(n - 1 - half for n, half in zip(nodes, between, strict=True))
+    if not _outside(node, last):
+        return ""
+    return f" is expected on nodes from 0 to {last}, which have {component}, got {node}; move it"
+
+
 def _outside(node: Index, last: Index) -> bool:
     return len(node) != 3 or any(not 0 <= i <= n for i, n in zip(node, last, strict=True))
-
-
-def _last(domain: Domain, component: Component | None = None) -> Index:
-    """The last node, or the last that has a component: one before it along axes on which that lies between nodes."""
-    between = [
-        component is not None and axis != domain.invariant and (component[0] == "E") == (name == component[1])
-        for axis, name in enumerate(AXES)
-    ]
-    return tuple(n - 1 - half for n, half in zip(domain.nodes, between, strict=True))
