@@ -19,9 +19,9 @@ from stream_examples_3d import diffusion, heat, profiles, radar, two_fields, wid
 from table_problems import media
 
 from peergrid.bench.problems import noisy
+from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
-from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.tensors import Stored, copied, tensors

@@ -15,8 +15,8 @@ from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
 
 from peergrid import Options
+from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.rotation import rotation
 from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition

@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import islice, product
 from math import ceil, fsum, prod
 
+from peergrid.codegen.cuda.choose.one_step3d import supported
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d import tiles
-from peergrid.codegen.cuda.stream3d.choose import supported
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored_by
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda import service
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import across_edges
 from peergrid.codegen.cuda.choose.steps import several_steps, supports
@@ -22,7 +23,6 @@ from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
 from peergrid.codegen.cuda.reduce import ReduceKernel
-from peergrid.codegen.cuda.stream3d.choose import one_pass
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import UsageError
