@@ -184,7 +184,7 @@ class Forecaster:
         return self.works[key]
 
     def _time(self, work: KernelWork) -> Timed:
-        return Timed(duration(work, self.machine, self.families), work.beside, work.behind)
+        return Timed(duration(work, self.machine, self.families), work.concurrent, work.waits)
 
     def _fused_pass(self, found: Arrangement, given: Given) -> tuple[float, float]:
         """Seconds of a pass of fused kernels, and of the host."""

@@ -53,8 +53,7 @@ class KernelWork:
 
     family: of the kernel; slots: blocks that run on a GPU at once; moved: bytes of device memory, read and written;
     touched: bytes of the arrays accessed; results: float32 results of arithmetic, redundant ones included; chain:
-    dependent results of one lane in the longest sequence of tiles; beside: whether the next launch runs at the same
-    time; behind: whether it waits for the previous one.
+    dependent results of one lane in the longest sequence of tiles; concurrent, waits: as in `KernelLaunch`.
     """
 
     family: str
@@ -64,8 +63,8 @@ class KernelWork:
     touched: float
     results: float
     chain: float
-    beside: bool = False
-    behind: bool = False
+    concurrent: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def _single(site: Site, program: onestep.Program, launch: onestep.Launch, touche
     family = f"{'one step' if kind == 'wide' else 'one step, mixed'}{' ' + volume if volume else ''}"
     cells = max(1, sum(box.size for box, _ in parts))
     chain = results / cells * -(-launch.blocks // slots)
-    return KernelWork(family, launch.blocks, slots, moved, touched, results, chain, launch.beside)
+    return KernelWork(family, launch.blocks, slots, moved, touched, results, chain, launch.concurrent)
 
 
 @remembered()
@@ -186,7 +185,7 @@ def tiles2d(kernel: PassKernel, site: Site, boxes: Boxes) -> Iterator[KernelWork
         work = _tiled(site, regions, found[kind][0].program, steps, row, lanes, used[kind], touched)
         plain = kind == "strip" and not any(_absorbs(problem, strip.box) for strip in kernel.strips)
         family = f"{'plain ' if plain else ''}{kind} 2D{', one step' if steps == 1 else ''}"
-        yield replace(work, family=family, beside=kind != kinds[-1])
+        yield replace(work, family=family, concurrent=kind != kinds[-1])
 
 
 def _rows_cost(kernel: PassKernel, kind: str, regions: np.ndarray[Any, Any], columns: float) -> np.ndarray[Any, Any]:
@@ -251,7 +250,7 @@ def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelW
             results = len(shape) * width * kernel.steps * per_cell(site.problem, 1)
             chain = kernel.steps * per_cell(site.problem, 1) * kernel.shape.cells * -(-len(shape) // slots)
             yield KernelWork("interior 1D" if interior else "boundary 1D", launch.blocks, slots, moved,
-                             _touched(site.problem, [box]), results, chain, beside=interior)  # fmt: skip
+                             _touched(site.problem, [box]), results, chain, concurrent=interior)  # fmt: skip
 
 
 def persistent(kernel: PersistentKernel, site: Site, box: Box) -> tuple[tuple[KernelWork, KernelWork], ...]:
@@ -323,10 +322,8 @@ def _with_remainder(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[
     for part in remainders(kernel.problem, kernel.steps, rest, site.gpu):
         for number, step in enumerate(part.steps):
             for place, work in enumerate(single_steps(site, step, part.later(number))):
-                behind = bool(number or place)
-                yield replace(
-                    work, family=f"{work.family}, remainder", beside=bool(streamed), behind=behind and bool(streamed)
-                )
+                later = bool(streamed and (number or place))
+                yield replace(work, family=f"{work.family}, remainder", concurrent=bool(streamed), waits=later)
     yield from streamed
 
 
@@ -339,7 +336,7 @@ def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     streamed = [work for box in parts.interior for work in _streamed(kernel, site, box)]
     for plan, cells in made.beside(parts):
         for place, work in enumerate(single_steps(replace(site, made=plan.setting.problem), cells)):
-            yield replace(work, beside=bool(streamed), behind=bool(place and streamed)) if streamed else work
+            yield replace(work, concurrent=bool(streamed), waits=bool(place and streamed)) if streamed else work
     yield from streamed
     for plan, cells in made.behind(parts):
         yield from single_steps(replace(site, made=plan.setting.problem), cells)
@@ -374,7 +371,7 @@ def _summed(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     inside, outside = split_by_owner(made.partition, site.device, boxes)
     if outside and made.beyond is not None:
         for place, work in enumerate(launches(made.beyond, site, outside)):
-            yield replace(work, beside=True, behind=place > 0)
+            yield replace(work, concurrent=True, waits=place > 0)
     yield from tiles2d(made.owned.kernel, site, inside)
     yield KernelWork("utility", 1, 1, 0, 0, 0, 0)
 

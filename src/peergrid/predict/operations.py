@@ -8,12 +8,12 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from peergrid.costs.machine import Line, Machine
 from peergrid.grid import Box
 from peergrid.predict.kernels import Duration
+from peergrid.runtime.cuda.lowering.concurrent import together
 from peergrid.schedule.ops import (
     Compute,
     Copy,
@@ -40,11 +40,11 @@ MESSAGES = 64  # of a port that are kept: earlier ones are over
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A launch with its times; beside, behind: as in `KernelWork`."""
+    """A launch with its times; concurrent, waits: as in `KernelWork`."""
 
     duration: Duration
-    beside: bool = False
-    behind: bool = False
+    concurrent: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,24 +128,20 @@ class State:
 
 
 def compute(state: State, number: int, ops: Sequence[Any]) -> None:
-    """The launches of a pass; those beside the next one in streams of their own, forked and joined by events."""
+    """The launches of a pass; concurrent ones in streams of their own, forked and joined by events."""
     first, calls, delays = ops[0], state.given.machine.calls, state.given.machine.delays
     queue: Queue = first.queue
-    begun, waiting = None, list[Timed]()
-    for timed in state.given.passes(first.device, first.steps, tuple(op.box for op in ops)):
-        if timed.beside:
-            waiting.append(timed)
-            continue
-        lanes = [place - 1 for place in accumulate((not other.behind for other in waiting), initial=0)][1:]
-        sides = [Queue(queue.device, f"{queue.name} beside {n}") for n in range(min(2, len(set(lanes))))]
+    begun = None
+    for timed, others in together(state.given.passes(first.device, first.steps, tuple(op.box for op in ops)), queue):
+        sides = dict.fromkeys(side for side, _ in others)
         fork = state.issue(first.host, 2 * calls.event * len(sides)) + delays.event
         for side in sides:
             state.queues[side] = max(fork, state.queues.get(queue, 0.0) + delays.event)
         ready = state.issue(first.host, calls.launch)
         before = state.queues.get(queue, 0.0)
-        for place, other in zip(lanes, waiting, strict=True):
+        for side, other in others:
             arrival = state.issue(first.host, calls.launch)
-            start, _ = state.kernel(sides[place % len(sides)], arrival, other.duration)
+            start, _ = state.kernel(side, arrival, other.duration)
             begun = start if begun is None else min(begun, start)
         state.queues[queue] = before
         start, _ = state.kernel(queue, ready, timed.duration)
@@ -153,7 +149,6 @@ def compute(state: State, number: int, ops: Sequence[Any]) -> None:
         state.issue(first.host, 2 * calls.event * len(sides))
         ends = [state.queues[side] + delays.event for side in sides]
         state.queues[queue] = max([state.queues[queue], *ends])
-        waiting = []
     if begun is not None:
         state.spans.append(Span(number, queue, begun, state.queues[queue]))
 

@@ -46,7 +46,7 @@ class Launch:
     """One kernel of a unit of a program: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
-    beside: whether it may run beside the next one; firsts: the first thread block of each region.
+    concurrent: whether it may run at the same time as the next one; firsts: the first thread block of each region.
     """
 
     unit: int
@@ -56,7 +56,7 @@ class Launch:
     box: Box
     regions: tuple[tuple[Box, int], ...] = ()
     receivers: tuple[int, ...] = ()
-    beside: bool = False
+    concurrent: bool = False
     firsts: tuple[int, ...] = ()
 
     def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
@@ -137,7 +137,7 @@ class Program:
             made = [*self._cells(number, cells), *self._rows(number, rows)]
             made += [self._wide(region, group) for region in wide]
             concurrent = bool(wide) and wide[-1].box.size >= self.gpu.concurrent_cells
-            found += [replace(launch, beside=concurrent and launch is not made[-1]) for launch in made]
+            found += [replace(launch, concurrent=concurrent and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
             found.append(Launch(0, "record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import Protocol
 
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.writer import CommandWriter
+from peergrid.runtime.cuda.lowering.concurrent import together
 from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
@@ -236,14 +237,17 @@ class Lowering:
         await_set(commands, number, before, awaited_word(self.execution, merged.device))
 
     def _launched(self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]) -> None:
-        """Launches, each with those that may run at the same time."""
-        concurrent = list[KernelLaunch]()
-        for launch in launches:
-            if launch.concurrent:
-                concurrent.append(launch)
-            else:
-                self._together(commands, number, op, launch, concurrent)
-                concurrent = []
+        """Launches, each with those that may run at the same time: in streams of their own, forked and joined."""
+        queue = op.queue
+        for launch, others in together(launches, queue):
+            sides = dict.fromkeys(side for side, _ in others)
+            for side in sides:
+                commands.tie(number, queue, side)
+            self._advance(commands, number, op, launch, queue)
+            for side, other in others:
+                self._advance(commands, number, op, other, side)
+            for side in sides:
+                commands.tie(number, side, queue)
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
@@ -253,22 +257,6 @@ class Lowering:
         values = execution.arguments(op.device, op.box)
         launch = KernelLaunch.of(execution, op.device, program, blocks, values, (reduced,))
         launch.write(commands, number, op.queue, (1 - op.slot, op.slot), op.level, self._clock(op.queue))
-
-    def _together(
-        self, commands: CommandWriter, number: int, op: Compute, launch: KernelLaunch, others: list[KernelLaunch]
-    ) -> None:
-        """A launch, and in streams of their own, forked and joined, those that find room at the same time."""
-        queue = op.queue
-        places = [place - 1 for place in accumulate((not other.waits for other in others), initial=0)][1:]
-        names = (f"beside {queue.name}", f"beside {queue.name} too")
-        sides = [Queue(queue.device, name, queue.priority) for name in names[: len(set(places))]]
-        for side in sides:
-            commands.tie(number, queue, side)
-        self._advance(commands, number, op, launch, queue)
-        for place, other in zip(places, others, strict=True):
-            self._advance(commands, number, op, other, sides[place % len(sides)])
-        for side in sides:
-            commands.tie(number, side, queue)
 
     def _sums(self, commands: CommandWriter, number: int, op: Compute) -> None:
         """The sums of a pass's norms, behind the last of the parts in which a device computes it.

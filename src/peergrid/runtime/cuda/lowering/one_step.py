@@ -50,7 +50,7 @@ class OneStepPlan(KernelPlan):
             given = self._program.arguments
             values = execution.arguments(device, launch.box, given, regions=launch.table(), receivers=heard)
             made = KernelLaunch.of(execution, device, program, launch.blocks, values)
-            yield replace(made, concurrent=launch.beside)
+            yield replace(made, concurrent=launch.concurrent)
 
     @cached_property
     def _program(self) -> onestep.Program:
