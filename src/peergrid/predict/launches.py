@@ -86,7 +86,7 @@ class Site:
     @property
     def recorded(self) -> tuple[int, ...]:
         owned = self.layout.partition.owned(self.device)
-        return tuple(n for n, receiver in enumerate(self.problem.receivers) if receiver.cell in owned)
+        return self.problem.receivers_in(owned, range(len(self.problem.receivers)))
 
 
 def launches(made: KernelPlan, site: Site, boxes: Boxes) -> tuple[KernelWork, ...]:

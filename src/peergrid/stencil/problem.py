@@ -247,6 +247,14 @@ class Problem:
         cells = [receiver.cell for receiver in self.receivers]
         return np.array(cells, dtype=np.int64).reshape(len(cells), self.grid.ndim)
 
+    def receivers_in(self, box: Box, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Those of some receivers that lie in a box, by their indices."""
+        return tuple(number for number in numbers if self.receivers[number].cell in box)
+
+    def receiver_boxes(self, numbers: Iterable[int]) -> tuple[Box, ...]:
+        """The cells of some receivers."""
+        return tuple(Box.cell(self.receivers[number].cell) for number in numbers)
+
     @cached_property
     def receivers_of(self) -> Mapping[str, NDArray[np.int64]]:
         """Of each recorded field the indices of its receivers, in order."""

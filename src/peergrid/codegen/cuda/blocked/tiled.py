@@ -68,7 +68,7 @@ class TiledKernel(ABC):
         return tuple(launch for launch in self._launches(box, slots, recorded) if len(launch.regions))
 
     def _launches(self, box: Box, slots: int, recorded: Sequence[int]) -> Iterator[Launch]:
-        here = self._heard(box, recorded)
+        here = self.problem.receivers_in(box, recorded)
         found = self.tiles(box, slots, here)
         yield Launch(self.interior, regions_of(found.interior))
         if self.boundary is not None:
@@ -78,7 +78,9 @@ class TiledKernel(ABC):
 
     def remainder(self, box: Box, slots: int, recorded: Sequence[int] = ()) -> tuple[Box, ...]:
         """The cells of a box that tiles leave to kernels of one step; arguments as for `launches`."""
-        return self.tiles(box, slots, self._heard(box, recorded)).boundary if self.boundary is None else ()
+        if self.boundary is not None:
+            return ()
+        return self.tiles(box, slots, self.problem.receivers_in(box, recorded)).boundary
 
     def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> Self:
         """The kernel with tiles as short as the device has room for; slots: of each kind that run at once."""
@@ -87,6 +89,3 @@ class TiledKernel(ABC):
     def around(self, registers: int) -> Self:
         """The kernel whose boundary strips take the registers that interior tiles of so many leave."""
         return self
-
-    def _heard(self, box: Box, recorded: Sequence[int]) -> tuple[int, ...]:
-        return tuple(number for number in recorded if self.problem.receivers[number].cell in box)

@@ -24,7 +24,7 @@ def tiles(tile: Tile1D, box: Box, slots: int, recorded: Iterable[int] = ()) -> T
     ranges = [part for part in map(_aligned, free) if part.shape[0] >= tile.useful]
     rest = subtract((box,), *ranges)
     boundary = [piece for part in rest for piece in _cut(part, ceil(part.shape[0] / tile.shape.most))]
-    heard = (Box.cell(tile.problem.receivers[number].cell) for number in recorded)
+    heard = tile.problem.receiver_boxes(recorded)
     boundary += dict.fromkeys(cell for cell in heard if not any(piece.covers(cell) for piece in boundary))
     units = sum(ceil(part.shape[0] / tile.useful) for part in ranges)
     share = min(1.0, WAVES * slots / max(1, units))

@@ -65,7 +65,7 @@ def tiles(
     A boundary tile serves a receiver; where a cell has another tile it gets a small one besides. With a norm no cell
     may be summed up twice, and rows with receivers are left to boundary tiles.
     """
-    heard = tuple(Box.cell(problem.receivers[k].cell) for k in recorded)
+    heard = problem.receiver_boxes(recorded)
     summed = cut.align[0] > 1
     interior_cut = replace(cut, boundary_columns=0, boundary_rows=0)
     interior, left = _interior(problem, steps, box, interior_cut, slots, heard if summed else ())

@@ -106,7 +106,7 @@ class PersistentKernel:
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:
         """The interior tiles, the boundary tiles and the receivers of a device's box; blocks: that run at once."""
-        here = tuple(k for k in recorded if self.made.problem.receivers[k].cell in box)
+        here = self.made.problem.receivers_in(box, recorded)
         found = self.tiles(box, blocks, here)
         boundary, served = serving(self.made.problem, found.boundary, here)
         interior, boundary = (self.links.boundary_first(box, table) for table in (regions_of(found.interior), boundary))

@@ -184,7 +184,7 @@ class StreamKernel:
         few = made.size < gpu.streamed_share_3d * (box & written).size
         if self.steps == 1 and (few or not self.pays(made, gpu)):
             return Parts((), (box,), ())
-        heard = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
+        heard = self.problem.receiver_boxes(recorded)
         return Parts((interior,), box - interior, disjoint(point & interior for point in (*points, *heard)))
 
 

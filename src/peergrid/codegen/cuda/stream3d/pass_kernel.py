@@ -53,7 +53,7 @@ class PassKernel3D(TiledKernel):
         return tensors(self.rings, given, stored, encode)
 
     def tiles(self, box: Box, slots: int, recorded: tuple[int, ...]) -> Tiles:
-        cells = (Box.cell(self.problem.receivers[number].cell) for number in recorded)
+        cells = self.problem.receiver_boxes(recorded)
         return tiles_and_rest(self.rings, box, slots, cells, self.least_planes)
 
     def shorter(self, box: Box, boundary_slots: int, interior_slots: int) -> PassKernel3D:

@@ -72,8 +72,8 @@ class StreamingPlan(KernelPlan):
         """True if one launch over a box makes some boxes in it first, and no other makes their cells: launches beside
         it find room when most of its tiles have ended.
         """
-        problem, gpu = self.kernel.problem, self.setting.gpu
-        heard = (Box.cell(problem.receivers[number].cell) for number in self.setting.recorded[device])
+        gpu = self.setting.gpu
+        heard = self.kernel.problem.receiver_boxes(self.setting.recorded[device])
         parts = self.kernel.parts(box, gpu)
         others = (*parts.beside, *parts.after, *heard)
         alone = not any(part.overlaps(one) for part in others for one in boxes)
