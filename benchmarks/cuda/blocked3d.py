@@ -31,8 +31,8 @@ from problems3d import CASES
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from record import about
 
-from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.choose.shape3d import pass3d
+from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
@@ -88,7 +88,7 @@ Layouts = tuple[dict[str, BlockLayout], dict[str, BlockLayout]]
 class One:
     """Kernels of one step and their code on the device."""
 
-    program: onestep.Program
+    program: OneStepKernels
     module: Module
 
 
@@ -97,7 +97,7 @@ class Built:
     """The code of a pass, and the program of its remainder with its code, if it has one."""
 
     tiles: bytes
-    remainder: tuple[onestep.Program, bytes] | None = None
+    remainder: tuple[OneStepKernels, bytes] | None = None
 
 
 class Bench:
@@ -110,7 +110,7 @@ class Bench:
         self.blocks = {name: BlockLayout(f, f.box, problem.itemsize, 8) for name, f in problem.fields.items()}
         self.one = {name: self._block(name, seed) for seed, name in enumerate(problem.fields)}
         self.two = {name: self._block(name, None) for name in problem.state}
-        self.program = onestep.program(problem, [[problem.grid.box]])
+        self.program = OneStepKernels.of(problem, [[problem.grid.box]])
         self.module = Module(compile_cubin(self.program.source, device.arch))
         self.expected: dict[int, dict[str, int]] = {}
 
@@ -274,7 +274,7 @@ def build(kernel: PassKernel3D, device: Device) -> Built:
     if not left:
         return Built(tiles)
     found = remainders(kernel.problem, kernel.steps, left)
-    program = onestep.program(kernel.problem, [boxes for part in found for boxes in part.steps])
+    program = OneStepKernels.of(kernel.problem, [boxes for part in found for boxes in part.steps])
     return Built(tiles, (program, compile_cubin(program.source, device.arch)))
 
 

@@ -12,7 +12,7 @@ from stream_problems import values
 from peergrid import Grid, Problem, UsageError, source_of
 from peergrid.bench.problems import relax
 from peergrid.codegen.cuda.choose.steps import steps_per_pass
-from peergrid.codegen.cuda.onestep import program
+from peergrid.codegen.cuda.onestep import OneStepKernels
 
 GRID = Grid((300, 400))
 PROBLEM = Problem.of(relax(GRID.field("u", values(GRID.shape, 1))))
@@ -26,7 +26,7 @@ def test_what_is_said_of_a_run_on_gpus() -> None:
 
 def test_as_many_steps_as_are_worth_it_unless_told() -> None:
     assert source_of(PROBLEM, "cuda") == source_of(PROBLEM, "cuda", steps_per_pass(PROBLEM))
-    assert program(PROBLEM, [[GRID.box]]).source in source_of(PROBLEM, "cuda", steps=1)
+    assert OneStepKernels.of(PROBLEM, [[GRID.box]]).source in source_of(PROBLEM, "cuda", steps=1)
     assert source_of(PROBLEM) == source_of(PROBLEM, "cpu")
 
 

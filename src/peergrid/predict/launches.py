@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.instructions import instructions, placed, slowest
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked.program import Launch, Program
@@ -22,6 +21,7 @@ from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.onestep import OneStepKernels, OneStepLaunch
 from peergrid.codegen.cuda.onestep.regions import Later, Variant
 from peergrid.codegen.cuda.persistent_choice import resident as persistent_resident
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
@@ -104,20 +104,20 @@ def _by_regions(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
 def single_steps(site: Site, boxes: Boxes, later: Later | None = None) -> Iterator[KernelWork]:
     """The launches of one step over some boxes by the kernels of `onestep`; later: as in `OneStepPlan`."""
     carries = later is not None or site.problem.grid.ndim < 3
-    program = onestep.program(site.problem, [boxes], site.gpu, carries=carries, later=(later,))
-    for launch in program.launches(boxes, site.recorded, later):
-        yield _single(site, program, launch, _touched(site.problem, boxes))
+    kernels = OneStepKernels.of(site.problem, [boxes], site.gpu, carries=carries, later=(later,))
+    for launch in kernels.launches(boxes, site.recorded, later):
+        yield _single(site, kernels, launch, _touched(site.problem, boxes))
 
 
-def _single(site: Site, program: onestep.Program, launch: onestep.Launch, touched: float) -> KernelWork:
+def _single(site: Site, kernels: OneStepKernels, launch: OneStepLaunch, touched: float) -> KernelWork:
     kind, _, number = launch.kernel.partition("_")
     volume = "3D" if site.problem.grid.ndim == 3 else ""
     if kind == "record":
         return KernelWork("utility", 1, 1, 0, 0, 0, 0)
     if kind == "wide":
-        parts = [(launch.box, program.wide[int(number)])]
+        parts = [(launch.box, kernels.wide[int(number)])]
     else:
-        parts = [(box, (program.cells if kind == "cells" else program.rows)[at]) for box, at in launch.regions]
+        parts = [(box, (kernels.cells if kind == "cells" else kernels.rows)[at]) for box, at in launch.regions]
     moved = sum(box.size * _fields(site.problem, variant) for box, variant in parts) * site.problem.itemsize
     results = sum(box.size * _results(site.problem, variant) for box, variant in parts)
     resident = min(THREADS // launch.threads, site.gpu.registers // (launch.threads * SINGLE_REGISTERS))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from runtime_problems import PROBLEMS
 
-from peergrid.codegen.cuda import onestep, put, service
+from peergrid.codegen.cuda import put, service
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
 from peergrid.codegen.cuda.choose.steps import several_steps
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
+from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.skeletons import expanded, skeleton
 from peergrid.codegen.cuda.stream3d.kernel import in_one
 from peergrid.codegen.cuda.stream_shape import StreamShape
@@ -32,7 +33,7 @@ __device__ void nvshmem_fence();
 
 def texts() -> Iterator[str]:
     problem, cube = PROBLEMS["heat_fixed"](), PROBLEMS["heat_cube"]()
-    yield onestep.program(problem, [[problem.grid.box]]).source
+    yield OneStepKernels.of(problem, [[problem.grid.box]]).source
     yield service.SOURCE
     made, volume = pass_kernel(problem, 2), several_steps(cube, 2)
     assert made is not None

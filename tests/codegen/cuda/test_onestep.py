@@ -9,7 +9,7 @@ from runtime_problems import PROBLEMS
 
 from peergrid import Box, Grid, Problem, stencil
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.onestep import program
+from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups, scratch_fields
 from peergrid.codegen.cuda.onestep.kernels import is_wide
 from peergrid.codegen.cuda.onestep.regions import regions
@@ -78,8 +78,8 @@ def test_cells_that_keep_their_value_are_in_no_region_where_both_slots_have_it()
     found = regions(problem, 0, group, problem.grid.box, carries=False)
     assert sum(region.box.size for region in found) == 510 * 510
     edge = Box((0, 0), (1, 512))
-    assert not program(problem, [(edge,)], carries=False).launches((edge,))
-    assert program(problem, [(edge,)]).launches((edge,))
+    assert not OneStepKernels.of(problem, [(edge,)], carries=False).launches((edge,))
+    assert OneStepKernels.of(problem, [(edge,)]).launches((edge,))
 
 
 def test_stages_before_are_not_made_around_cells_that_never_change() -> None:
@@ -88,13 +88,13 @@ def test_stages_before_are_not_made_around_cells_that_never_change() -> None:
     inner = Box((8, 8), (56, 56))
     problem = Problem.of([ahead(v, u).within(inner), ahead(u, v).within(inner)])
     edge = Box((0, 0), (8, 64))
-    assert not program(problem, [(edge,)], carries=False).launches((edge,))
-    assert program(problem, [(edge,)]).launches((edge,))
+    assert not OneStepKernels.of(problem, [(edge,)], carries=False).launches((edge,))
+    assert OneStepKernels.of(problem, [(edge,)]).launches((edge,))
 
 
 def test_the_interior_pays_nothing_for_source_and_edge() -> None:
     problem = driven()
-    whole = program(problem, [[problem.grid.box]])
+    whole = OneStepKernels.of(problem, [[problem.grid.box]])
     assert len(whole.wide) == 1
     launches = whole.launches([problem.grid.box])
     assert [launch.kernel for launch in launches] == ["cells_0", "wide_0", "wide_0"]  # the largest last
@@ -109,8 +109,8 @@ def test_a_step_of_one_kernel_begins_where_the_one_before_ended() -> None:
     u = grid.field("u")
     one, two = Problem.of([heat(u, 0.2)]), Problem.of([heat(u, 0.2), smooth(u)])
     turning = "a.target ? gridDim.x - 1 - blockIdx.x : blockIdx.x"
-    assert turning in program(one, [[grid.box]]).source
-    assert turning not in program(two, [[grid.box]]).source
+    assert turning in OneStepKernels.of(one, [[grid.box]]).source
+    assert turning not in OneStepKernels.of(two, [[grid.box]]).source
 
 
 def test_small_regions_share_a_launch() -> None:
@@ -118,7 +118,7 @@ def test_small_regions_share_a_launch() -> None:
     problem = Problem.of(heat(grid.field("u"), 0.2))
     (group,) = groups(problem)
     assert not any(is_wide(region, grid.box.size, H200) for region in regions(problem, 0, group, grid.box))
-    assert len(program(problem, [[grid.box]]).launches([grid.box])) == 1
+    assert len(OneStepKernels.of(problem, [[grid.box]]).launches([grid.box])) == 1
 
 
 @pytest.mark.nvrtc
@@ -126,7 +126,7 @@ def test_small_regions_share_a_launch() -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_nvrtc_takes_the_text(name: str, arch: str, tmp_path: Path) -> None:
     problem = PROBLEMS[name]()
-    text = program(problem, [[problem.grid.box]]).source
+    text = OneStepKernels.of(problem, [[problem.grid.box]]).source
     assert compile_cubin(text, arch, tmp_path)[:4] == b"\x7fELF"
 
 
@@ -134,7 +134,7 @@ def test_nvrtc_takes_the_text(name: str, arch: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_large_regions_spill_nothing(arch: str) -> None:
     problem = driven()
-    report = resources(program(problem, [[problem.grid.box]]).source, arch)
+    report = resources(OneStepKernels.of(problem, [[problem.grid.box]]).source, arch)
     assert report["wide_0"].spills == 0
     assert 16 <= report["wide_0"].registers <= 64
 

@@ -9,7 +9,7 @@ import pytest
 from stream_examples_3d import add, heat, radar
 
 from peergrid.codegen.cuda.gpu_model import H200
-from peergrid.codegen.cuda.onestep import program
+from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.onestep.regions import regions
 from peergrid.codegen.cuda.onestep.rows3d import LANES, row_regions
@@ -53,7 +53,7 @@ def test_row_regions_of_overlapping_regions_hold_no_other_cells() -> None:
 def test_blocks_of_a_table_follow_one_another() -> None:
     gpu = replace(H200, wide_cube=1 << 30)
     problem = radar(SHAPE)
-    launches = program(problem, [[problem.grid.box]], gpu).launches([problem.grid.box])
+    launches = OneStepKernels.of(problem, [[problem.grid.box]], gpu).launches([problem.grid.box])
     assert [launch.kernel for launch in launches] == ["rows_0", "rows_1"]
     for launch in launches:
         table = launch.table()
@@ -68,7 +68,7 @@ def test_what_has_most_of_the_cells_has_a_kernel_of_its_own() -> None:
     grid = Grid((40, 40, 80))
     u = grid.field("u", 0)
     problem = Problem.of([heat(u, 0.1)])
-    inner, *rest = reversed(program(problem, [[grid.box]]).launches([grid.box]))
+    inner, *rest = reversed(OneStepKernels.of(problem, [[grid.box]]).launches([grid.box]))
     assert inner.kernel == "wide_0"
     assert 2 * inner.box.size > grid.box.size
     assert all(launch.kernel != "wide_0" for launch in rest)
@@ -120,6 +120,6 @@ def test_what_is_narrow_is_a_remainder_of_its_own() -> None:
 def test_nvrtc_takes_the_text(arch: str) -> None:
     pytest.importorskip("cuda.core")
     problem = radar(SHAPE, dtype="float64")
-    text = program(problem, [[problem.grid.box]]).source
+    text = OneStepKernels.of(problem, [[problem.grid.box]]).source
     assert "rows_0" in text
     assert compile_cubin(text, arch)[:4] == b"\x7fELF"

@@ -2,10 +2,10 @@
 
 In the order of reading: `groups`, which stages one kernel carries out; `regions`, which cells all do the same;
 `body`, the arithmetic of a cell, with names from `naming`; then a kernel for each kind of region, `wide` (with
-`side_by_side`, where cells read more than registers hold), `cell` and `rows3d`; `kernels` puts them together as a
-program of launches, with the text of `prelude` in front.
+`side_by_side`, where cells read more than registers hold), `cell` and `rows3d`; `kernels` puts them together, with the
+text of `prelude` in front, and lists their launches.
 """
 
-from peergrid.codegen.cuda.onestep.kernels import Launch, Program, program
+from peergrid.codegen.cuda.onestep.kernels import OneStepKernels, OneStepLaunch
 
-__all__ = ["Launch", "Program", "program"]
+__all__ = ["OneStepKernels", "OneStepLaunch"]

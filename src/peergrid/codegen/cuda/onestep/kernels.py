@@ -42,8 +42,8 @@ RECORD_AT = {
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One kernel of a unit of a program: its thread blocks, and the box or the table of regions it works on.
+class OneStepLaunch:
+    """One kernel of a unit: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
     concurrent: whether it may run at the same time as the next one; firsts: the first thread block of each region.
@@ -69,7 +69,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Program:
+class OneStepKernels:
     """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for.
 
     carries: as in `regions`.
@@ -81,6 +81,28 @@ class Program:
     rows: tuple[Variant, ...] = ()
     gpu: GpuModel = H200
     carries: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        works: Iterable[Iterable[Box]],
+        gpu: GpuModel = H200,
+        *,
+        carries: bool = True,
+        later: Sequence[Later | None] = (),
+    ) -> OneStepKernels:
+        """The kernels that advance each of several sets of boxes by one step; gpu: the model of the GPU; carries: as in
+        `regions`; later: of each set, if it is not the last step.
+        """
+        variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
+        for boxes, following in zip(works, later or repeat(None), strict=False):
+            for number in range(len(groups(problem))):
+                parts = _regions(problem, number, tuple(boxes), carries, following)
+                for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
+                    found.update(dict.fromkeys(region.variant for region in kind))
+        wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
+        return cls(arguments_of(problem), wide, cells, rows, gpu, carries)
 
     @property
     def source(self) -> str:
@@ -122,14 +144,14 @@ class Program:
 
     def launches(
         self, boxes: Iterable[Box], recorded: tuple[int, ...] = (), later: Later | None = None
-    ) -> tuple[Launch, ...]:
+    ) -> tuple[OneStepLaunch, ...]:
         """The launches that advance all the boxes by one step, in order.
 
         recorded: the receivers of the device that computes (indices into the problem's receivers); later: as in
         `regions`.
         """
         boxes, problem = tuple(boxes), self.arguments.problem
-        found: list[Launch] = []
+        found: list[OneStepLaunch] = []
         for number, group in enumerate(groups(problem)):
             parts = _regions(problem, number, boxes, self.carries, later)
             wide, rows, cells = _kinds(parts, self.gpu)
@@ -140,15 +162,15 @@ class Program:
             found += [replace(launch, concurrent=concurrent and launch is not made[-1]) for launch in made]
         inside = tuple(n for n in recorded if any(problem.receivers[n].cell in box for box in boxes))
         if inside:
-            found.append(Launch(0, "record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
+            found.append(OneStepLaunch(0, "record", -(-len(inside) // 128), 128, boxes[0], receivers=inside))
         return tuple(found)
 
-    def _wide(self, region: Region, group: Group) -> Launch:
+    def _wide(self, region: Region, group: Group) -> OneStepLaunch:
         kernel = WideKernel(self.arguments, group, region.variant, self.gpu)
         name = f"wide_{self.wide.index(region.variant)}"
-        return Launch(region.variant.group, name, kernel.blocks(region.box), THREADS, region.box)
+        return OneStepLaunch(region.variant.group, name, kernel.blocks(region.box), THREADS, region.box)
 
-    def _rows(self, group: int, parts: list[Region]) -> list[Launch]:
+    def _rows(self, group: int, parts: list[Region]) -> list[OneStepLaunch]:
         """The launch of row regions; the parts of one share their first block."""
         if not parts:
             return []
@@ -158,14 +180,16 @@ class Program:
             table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
             firsts += [blocks] * len(region.parts)
             blocks += region.blocks(self.arguments.width)
-        return [Launch(group, f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))]
+        return [
+            OneStepLaunch(group, f"rows_{group}", blocks, THREADS, parts[0].box, tuple(table), firsts=tuple(firsts))
+        ]
 
-    def _cells(self, group: int, parts: list[Region]) -> list[Launch]:
+    def _cells(self, group: int, parts: list[Region]) -> list[OneStepLaunch]:
         if not parts:
             return []
         table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
         *firsts, blocks = accumulate((-(-box.size // cell.THREADS) for box, _ in table), initial=0)
-        return [Launch(group, f"cells_{group}", blocks, cell.THREADS, parts[0].box, table, firsts=tuple(firsts))]
+        return [OneStepLaunch(group, f"cells_{group}", blocks, cell.THREADS, parts[0].box, table, firsts=tuple(firsts))]
 
 
 def arguments_of(problem: Problem) -> Arguments:
@@ -173,33 +197,12 @@ def arguments_of(problem: Problem) -> Arguments:
     return Arguments(problem, len(scratch_fields(problem)))
 
 
-def program(
-    problem: Problem,
-    works: Iterable[Iterable[Box]],
-    gpu: GpuModel = H200,
-    *,
-    carries: bool = True,
-    later: Sequence[Later | None] = (),
-) -> Program:
-    """The program for advancing each of several sets of boxes by one step; gpu: the model of the GPU; carries: as in
-    `regions`; later: of each set, if it is not the last step.
-    """
-    variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
-    for boxes, following in zip(works, later or repeat(None), strict=False):
-        for number in range(len(groups(problem))):
-            parts = _regions(problem, number, tuple(boxes), carries, following)
-            for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
-                found.update(dict.fromkeys(region.variant for region in kind))
-    wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
-    return Program(arguments_of(problem), wide, cells, rows, gpu, carries)
-
-
 @remembered()
 def _texts(
     problem: Problem, wide: tuple[Variant, ...], cells: tuple[Variant, ...], rows: tuple[Variant, ...], gpu: GpuModel
 ) -> tuple[tuple[str, ...], ...]:
     """The kernels of each group for these variants: whatever asks, and asks again, a text takes long to write."""
-    made = Program(arguments_of(problem), wide, cells, rows, gpu)
+    made = OneStepKernels(arguments_of(problem), wide, cells, rows, gpu)
     return tuple(tuple(made.kernels(number)) for number in range(len(groups(problem))))
 
 

@@ -1,4 +1,4 @@
-"""The C++ text that every program of one step starts with."""
+"""The C++ text that kernels of one step start with."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from peergrid.codegen.cuda.skeletons import include
 
 
 def prelude(arguments: Arguments) -> str:
-    """Structs and helpers of a problem's programs."""
+    """Structs and helpers of a problem's kernels."""
     return "\n".join((helpers(arguments.problem), arguments.source, include("one_step.cuh")))

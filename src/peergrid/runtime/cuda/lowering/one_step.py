@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 
-from peergrid.codegen.cuda import onestep
 from peergrid.codegen.cuda.blocked.program import Program, receiver_table
+from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
@@ -29,11 +29,11 @@ class OneStepPlan(KernelPlan):
     later: tuple[Later, ...] = ()
 
     def needed(self) -> Needed:
-        return Needed(dict.fromkeys(self._program.needed, 0))
+        return Needed(dict.fromkeys(self._kernels.needed, 0))
 
     def served(self) -> Served:
         for (device, boxes), later in zip(self.works, self.later or repeat(None), strict=False):
-            for launch in self._program.launches(boxes, self.setting.recorded[device], later):
+            for launch in self._kernels.launches(boxes, self.setting.recorded[device], later):
                 if launch.receivers:
                     yield launch.kernel, "receivers"
                 elif launch.regions:
@@ -44,16 +44,16 @@ class OneStepPlan(KernelPlan):
     def launches(
         self, execution: ExecutionContext, device: int, boxes: Boxes, later: Later | None = None
     ) -> Iterator[KernelLaunch]:
-        for launch in self._program.launches(boxes, self.setting.recorded[device], later):
-            program = Program(self._program.units[launch.unit], launch.kernel, launch.threads, 0)
+        for launch in self._kernels.launches(boxes, self.setting.recorded[device], later):
+            program = Program(self._kernels.units[launch.unit], launch.kernel, launch.threads, 0)
             heard = receiver_table(self.setting.problem, launch.receivers)
-            given = self._program.arguments
+            given = self._kernels.arguments
             values = execution.arguments(device, launch.box, given, regions=launch.table(), receivers=heard)
             made = KernelLaunch.of(execution, device, program, launch.blocks, values)
             yield replace(made, concurrent=launch.concurrent)
 
     @cached_property
-    def _program(self) -> onestep.Program:
+    def _kernels(self) -> OneStepKernels:
         problem, works = self.setting.problem, [boxes for _, boxes in self.works]
         carries = bool(self.later) or problem.grid.ndim < 3
-        return onestep.program(problem, works, self.setting.gpu, carries=carries, later=self.later)
+        return OneStepKernels.of(problem, works, self.setting.gpu, carries=carries, later=self.later)
