@@ -11,17 +11,14 @@ from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
 
-Version = Value
-"""A field as it stands after some node (see `pipeline`)."""
-
 
 @dataclass(frozen=True)
 class Write:
-    """One assignment of a node: the version it makes, and the version before it."""
+    """One assignment of a node: the value it makes, and the value before it."""
 
     assignment: Assignment
-    new: Version
-    old: Version
+    new: Value
+    old: Value
 
 
 @dataclass(frozen=True)
@@ -33,26 +30,26 @@ class Node(PipelineNode):
 
 @dataclass(frozen=True)
 class Levels:
-    """The nodes of `steps` steps in order, the input version of every field read, and the final ones of the state.
+    """The nodes of `steps` steps in order, the input value of every field read, and the final ones of the state.
 
-    A final version that is an input is carried over: the interior does not change it.
+    A final value that is an input is carried over: the interior does not change it.
     """
 
     steps: int
     nodes: tuple[Node, ...]
-    inputs: tuple[Version, ...]
-    finals: tuple[Version, ...]
-    starts: tuple[Mapping[str, Version], ...] = field(repr=False)
-    """For each step, the versions of the state fields before it; one more entry for the end."""
+    inputs: tuple[Value, ...]
+    finals: tuple[Value, ...]
+    starts: tuple[Mapping[str, Value], ...] = field(repr=False)
+    """For each step, the values of the state fields before it; one more entry for the end."""
 
     @cached_property
-    def versions(self) -> tuple[Version, ...]:
-        """The versions that nodes make."""
+    def made(self) -> tuple[Value, ...]:
+        """The values that nodes make."""
         return tuple(write.new for node in self.nodes for write in node.writes)
 
-    def ends(self, name: str) -> tuple[Version, ...]:
-        """The version of a field after each step."""
-        return tuple(versions[name] for versions in self.starts[1:])
+    def ends(self, name: str) -> tuple[Value, ...]:
+        """The value of a field after each step."""
+        return tuple(values[name] for values in self.starts[1:])
 
     @property
     def moved(self) -> int:
@@ -62,12 +59,12 @@ class Levels:
     @property
     def lag(self) -> int:
         """The rows that the slowest result lies behind the newest input row."""
-        return max(version.lag for version in self.finals)
+        return max(value.lag for value in self.finals)
 
     @property
     def period(self) -> int:
         """After how many rows the places of all kept rows repeat, each row in a place of its own."""
-        return max((version.depth for version in self.versions), default=1)
+        return max((value.depth for value in self.made), default=1)
 
 
 @remembered()

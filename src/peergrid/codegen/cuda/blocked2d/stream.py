@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, levels
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, levels
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates, applied_inside
 from peergrid.codegen.cuda.blocked2d.shape import Shape, margin
 from peergrid.codegen.cuda.common.structs import constants, numbers, plan
 from peergrid.codegen.norm import NORM_ROWS
+from peergrid.codegen.pipeline import Value
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
@@ -31,7 +32,7 @@ FEW = 4  # pointers that are kept in any case
 class Ring:
     """The rows of one input field in shared memory: `rows` of them, the first `start` bytes into the warp's part."""
 
-    version: Version
+    value: Value
     rows: int
     start: int
 
@@ -88,10 +89,10 @@ class StreamPlan2D:
     def rings(self) -> dict[str, Ring]:
         """The ring of every field that is loaded."""
         start, found = 0, dict[str, Ring]()
-        for version in self.levels.inputs:
-            if self.problem.fields[version.field].full:
-                rows = version.depth + self.shape.ahead
-                found[version.field] = Ring(version, rows, start)
+        for value in self.levels.inputs:
+            if self.problem.fields[value.field].full:
+                rows = value.depth + self.shape.ahead
+                found[value.field] = Ring(value, rows, start)
                 start += rows * self.row_bytes
         return found
 
@@ -120,7 +121,7 @@ class StreamPlan2D:
         if not self.norm:
             return 0
         above, _ = row_reach(self.problem, self.shape.steps)
-        lags = [version.lag for version in self.levels.ends(self.norm)]
+        lags = [value.lag for value in self.levels.ends(self.norm)]
         choices = range(min(self.period, self.shape.ahead + 1))
         return min(choices, key=lambda k: len({(k + above + lag - 1) % NORM_ROWS // self.period for lag in lags}))
 
@@ -204,7 +205,7 @@ class StreamPlan2D:
             BELOW=below,
             AHEAD=self.shape.ahead,
             KEPT=self.levels.period,
-            MOST_ROWS=max(version.depth for version in self.levels.inputs),
+            MOST_ROWS=max(value.depth for value in self.levels.inputs),
             LAST_LAG=self.levels.lag,
             NORM=fields.index(self.norm) if self.norm else -1,
             EARLY=self.early,
@@ -220,5 +221,5 @@ class StreamPlan2D:
             ROTATES=self.rotates,
             POINTERS=self.runs,
         )
-        stored = [names[version.field] for version in self.levels.finals]
+        stored = [names[value.field] for value in self.levels.finals]
         return given, self._more(), numbers(Loaded=[names[name] for name in rings], Stored=stored)

@@ -1,7 +1,7 @@
 """The shape of a pass over a 2D grid: chosen from the problem alone, without a compiler or a device.
 
 A pass of the streaming kernel keeps its rows in registers: `BASE` of them and, for each column of a lane, one (two in
-double precision) for every row that some version of a field keeps. The compiler's reports bear this out within a tenth.
+double precision) for every row that some value of a field keeps. The compiler's reports bear this out within a tenth.
 The worth of a shape is the steps it makes times the share of its columns that are not redundant.
 
 GPUs with less shared memory than those that shapes were measured on get the same bits by thread blocks of fewer warps,
@@ -78,7 +78,7 @@ def _beside(kernel: PassKernel, gpu: GpuModel) -> PassKernel:
 
 def registers(problem: Problem, steps: int, columns: int, norm: str | None = None) -> int:
     """The number of registers of a lane of an interior tile, by the rows that it keeps."""
-    rows = sum(version.depth for version in levels(problem, steps, norm=norm).versions)
+    rows = sum(value.depth for value in levels(problem, steps, norm=norm).made)
     return BASE + columns * rows * (problem.itemsize // 4)
 
 

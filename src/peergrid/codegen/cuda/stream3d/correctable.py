@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from peergrid.codegen.cuda.blocked.levels import Node, Version, Write
+from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.pipeline import Value
 
 
 def correctable(rings: Rings) -> bool:
@@ -32,23 +33,23 @@ def _found(rings: Rings, node: Node) -> bool:
 def _behind_barriers(rings: Rings, node: Node) -> bool:
     """True if what is corrected is read behind a barrier, own cells too: another thread may have corrected them."""
     changed = {write.new for write in corrected(rings, node)}
-    readers = (one for one in rings.levels.nodes if any(use.version in changed for use in rings.reads.uses(one)))
+    readers = (one for one in rings.levels.nodes if any(use.value in changed for use in rings.reads.uses(one)))
     return all(map(rings.waits, readers))
 
 
 def _placed(rings: Rings, node: Node) -> bool:
-    """True if what is corrected has a place in a ring: its own, or that of the version before."""
+    """True if what is corrected has a place in a ring: its own, or that of the value before."""
     return all(write.new in rings.rings or _free(rings, node, write.old) for write in corrected(rings, node))
 
 
-def _free(rings: Rings, node: Node, version: Version) -> bool:
-    """True if nobody reads a plane of a version any more when a node makes the next version of that plane, but the
+def _free(rings: Rings, node: Node, value: Value) -> bool:
+    """True if nobody reads a plane of a value any more when a node makes the next value of that plane, but the
     node at the cell itself.
     """
     lead = rings.reads.lead(node)
     for other in rings.levels.nodes:
         for use in rings.reads.uses(other):
             late = use.plane < lead or (use.plane == lead and use.beside and other is node)
-            if use.version is version and late:
+            if use.value is value and late:
                 return False
-    return rings.waits(node) and rings.rings[version].planes > 0
+    return rings.waits(node) and rings.rings[value].planes > 0

@@ -53,7 +53,7 @@ class CorrectionText:
 
     @property
     def gives(self) -> Iterator[str]:
-        """The values that go into the ring of the version before."""
+        """The values that go into the ring of the value before."""
         for place, write in enumerate(self.node.writes):
             if write in corrected(self._rings, self.node) and write.new not in self._rings.rings:
                 yield f"Given<{place}, {ring_name(write.old)}>"
@@ -105,7 +105,7 @@ class CorrectionText:
         return [read for read in reads if fields[read.field].full or fields[read.field].axes == (2,)]
 
     def _in_place(self, write: Write) -> str:
-        """The name by which corrections read what a node made: in its ring, or in that of the version before, of which
+        """The name by which corrections read what a node made: in its ring, or in that of the value before, of which
         nobody else reads the plane any more.
         """
         return f"{read_name(write.new if write.new in self._rings.rings else write.old)}<0, 0, 0>"

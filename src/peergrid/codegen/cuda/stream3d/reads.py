@@ -1,4 +1,4 @@
-"""The reads of a pipeline, whatever the shape of its tiles: which node reads which plane of which version, and how far
+"""The reads of a pipeline, whatever the shape of its tiles: which node reads which plane of which value, and how far
 beyond a tile nodes work.
 
 Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, Write, levels, usual_updates
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, Write, levels, usual_updates
 from peergrid.codegen.cuda.stream3d.corrections import corrections
+from peergrid.codegen.pipeline import Value
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
 from peergrid.stencil.expr import Read
@@ -22,9 +23,9 @@ from peergrid.stencil.remember import remembered
 
 @dataclass(frozen=True)
 class Use:
-    """A read of a version by a node, `plane` after the clock."""
+    """A read of a value by a node, `plane` after the clock."""
 
-    version: Version
+    value: Value
     plane: int
     row: int
     column: int
@@ -109,12 +110,12 @@ class Reads:
         return {(node.step, node.stage): tuple(dict.fromkeys(self._uses(node))) for node in self.levels.nodes}
 
     @cached_property
-    def of_version(self) -> dict[Version, list[Use]]:
-        """The reads of every version, node by node."""
-        found: dict[Version, list[Use]] = {}
+    def of_value(self) -> dict[Value, list[Use]]:
+        """The reads of every value, node by node."""
+        found: dict[Value, list[Use]] = {}
         for node in self.levels.nodes:
             for use in self.uses(node):
-                found.setdefault(use.version, []).append(use)
+                found.setdefault(use.value, []).append(use)
         return found
 
     def _uses(self, node: Node) -> Iterator[Use]:
@@ -124,8 +125,8 @@ class Reads:
                 reads.append(Read(write.new.field, (0, 0, 0)))
             for read in reads:
                 if self.problem.fields[read.field].full:
-                    version = node.before[read.field]
-                    yield Use(version, self.lead(node) + read.offset[0], read.offset[1], read.offset[2])
+                    value = node.before[read.field]
+                    yield Use(value, self.lead(node) + read.offset[0], read.offset[1], read.offset[2])
         written = {write.new.field for write in node.writes}
         for update in self.corrections(node):
             for read in sorted(update.reads, key=str):

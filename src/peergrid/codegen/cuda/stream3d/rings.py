@@ -1,4 +1,4 @@
-"""The planes of each version of a field that a thread block keeps: in rings in shared memory, or in registers.
+"""The planes of each value of a field that a thread block keeps: in rings in shared memory, or in registers.
 
 Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
 """
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from peergrid.codegen.cuda.blocked.levels import Levels, Node, Version, usual_updates
+from peergrid.codegen.cuda.blocked.levels import Levels, Node, usual_updates
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET, groups
 from peergrid.codegen.cuda.stream3d.reads import Reads, Use, reads
 from peergrid.codegen.cuda.stream_shape import StreamShape
+from peergrid.codegen.pipeline import Value
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -22,13 +23,13 @@ BARRIER_BYTES = 16
 
 @dataclass(frozen=True)
 class Ring:
-    """The planes `oldest` to `newest` of a version and, of one that is loaded, those on their way.
+    """The planes `oldest` to `newest` of a value and, of one that is loaded, those on their way.
 
     left, right: columns beside the tile; above, below: rows; kept: planes that threads keep of their own cells, from
     place `kept_from` on, the newest of them `youngest`; start: the first value in shared memory.
     """
 
-    version: Version
+    value: Value
     oldest: int
     newest: int
     planes: int
@@ -117,16 +118,16 @@ class Rings:
         return (8 if self.shape.tensor else 32) * self.width
 
     @cached_property
-    def rings(self) -> dict[Version, Ring]:
-        """The ring of every version that is read, in the order in which versions come to be."""
-        found: dict[Version, Ring] = {}
+    def rings(self) -> dict[Value, Ring]:
+        """The ring of every value that is read, in the order in which values come to be."""
+        found: dict[Value, Ring] = {}
         start = kept_from = 0
-        for version in (*self.levels.inputs, *self.levels.versions):
-            uses = self._uses_of(version)
+        for value in (*self.levels.inputs, *self.levels.made):
+            uses = self._uses_of(value)
             if not uses:
                 continue
-            ring = self._ring(version, uses, start, kept_from)
-            found[version] = ring
+            ring = self._ring(value, uses, start, kept_from)
+            found[value] = ring
             start += ring.values(self.shape, self.line)
             kept_from += ring.kept
         return found
@@ -159,19 +160,19 @@ class Rings:
         found = 0
         for node in self.levels.nodes:
             first = self.reads.needs[node.step, node.stage].below[0] + self.reads.lead(node)
-            back = max((self._youngest(use.version) - use.plane for use in self.reads.uses(node)), default=0)
+            back = max((self._youngest(use.value) - use.plane for use in self.reads.uses(node)), default=0)
             found = max(found, first + max(0, back))
         return found
 
-    def _youngest(self, version: Version) -> int:
-        """The plane that threads begin to keep their cells of, of a version that is loaded."""
-        ring = self.rings[version]
-        return ring.newest if self.shape.own and version.source else ring.oldest
+    def _youngest(self, value: Value) -> int:
+        """The plane that threads begin to keep their cells of, of a value that is loaded."""
+        ring = self.rings[value]
+        return ring.newest if self.shape.own and value.source else ring.oldest
 
     def waits(self, node: Node) -> bool:
         """True if a node reads what other threads make at the same clock."""
         for use in self.reads.uses(node):
-            made = not use.version.source and self._maker_lead(use.version) == use.plane
+            made = not use.value.source and self._maker_lead(use.value) == use.plane
             if made and self._shared(use):
                 return True
         return False
@@ -195,9 +196,9 @@ class Rings:
         seen = self.shape.tensor or self.shape.ahead > 1  # copies by threads are seen a clock after they are there
         if not seen or not self._late_reads_are_safe:
             return False
-        for version in self.levels.versions:
-            planes = [use.plane for use in self._uses_of(version) if self._shared(use)]
-            if planes and self._maker_lead(version) - min(planes) + 2 != self.shape.unroll:
+        for value in self.levels.made:
+            planes = [use.plane for use in self._uses_of(value) if self._shared(use)]
+            if planes and self._maker_lead(value) - min(planes) + 2 != self.shape.unroll:
                 return False
         return True
 
@@ -208,31 +209,31 @@ class Rings:
         """
         first, *rest, last = self.levels.nodes
         safe = [write.new for node in rest or [first] for write in node.writes]
-        return all(use.version in safe for use in self.reads.uses(last) if self._shared(use))
+        return all(use.value in safe for use in self.reads.uses(last) if self._shared(use))
 
     def _shared(self, use: Use) -> bool:
         """True if threads find in shared memory what other threads have."""
         if self.shape.own and use.next_column and not self.shape.split(self.problem.itemsize):
-            return use.version.source
+            return use.value.source
         return use.beside
 
-    def _ring(self, version: Version, uses: list[Use], start: int, kept_from: int) -> Ring:
+    def _ring(self, value: Value, uses: list[Use], start: int, kept_from: int) -> Ring:
         shape, shared = self.shape, [use for use in uses if self._shared(use)]
-        newest = max(use.plane for use in uses) if version.source else self._maker_lead(version)
+        newest = max(use.plane for use in uses) if value.source else self._maker_lead(value)
         all_oldest = min(use.plane for use in uses)
         oldest = newest if self.around else min([newest, *(use.plane for use in shared)])
-        planes = newest - oldest + 1 + (shape.ahead if version.source else 0)
+        planes = newest - oldest + 1 + (shape.ahead if value.source else 0)
         if shape.own:
             youngest = newest
-            once = version.source and all_oldest == newest and not any(use.beside for use in uses)
+            once = value.source and all_oldest == newest and not any(use.beside for use in uses)
             kept = 0 if once else newest - all_oldest + 1
-            more = not version.source and self.split_barrier  # read by some while others make the next but one
-            planes = planes + more if version.source or shared else 0
+            more = not value.source and self.split_barrier  # read by some while others make the next but one
+            planes = planes + more if value.source or shared else 0
         else:
             youngest, kept = oldest - 1, max(0, oldest - all_oldest)
         columns, rows = [use.column for use in shared], [use.row for use in shared]
         return Ring(
-            version,
+            value,
             oldest,
             newest,
             planes,
@@ -246,12 +247,12 @@ class Rings:
             start,
         )
 
-    def _maker_lead(self, version: Version) -> int:
-        return next(self.reads.lead(node) for node in self.levels.nodes for w in node.writes if w.new is version)
+    def _maker_lead(self, value: Value) -> int:
+        return next(self.reads.lead(node) for node in self.levels.nodes for w in node.writes if w.new is value)
 
-    def _uses_of(self, version: Version) -> list[Use]:
-        return list(self.reads.of_version.get(version, ()))
+    def _uses_of(self, value: Value) -> list[Use]:
+        return list(self.reads.of_value.get(value, ()))
 
     def loaded(self) -> Iterator[Ring]:
         """The rings that are filled from memory."""
-        return (ring for ring in self.rings.values() if ring.version.source)
+        return (ring for ring in self.rings.values() if ring.value.source)

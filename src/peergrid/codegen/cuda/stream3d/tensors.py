@@ -51,7 +51,7 @@ def tensors(rings: Rings, given: Any, stored: Callable[[str], Stored], encode: E
     loaded, names = list(rings.loaded()), list(rings.whole.fields)
     found = np.zeros(len(loaded), TENSOR)
     for place, ring in zip(found, loaded, strict=True):
-        name, size = ring.version.field, rings.problem.itemsize
+        name, size = ring.value.field, rings.problem.itemsize
         height, width = ring.extents(rings.shape)
         number, cells = names.index(name), stored(name)
         field = given["fields"][number]

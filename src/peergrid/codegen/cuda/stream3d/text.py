@@ -141,17 +141,17 @@ class Text:
     def _declarations(self) -> Iterator[str]:
         """The rings and, for each, the name by which updates read it."""
         yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes kept."
-        numbered = {ring.version: number for number, ring in enumerate(self.rings.loaded())}
-        for version, ring in self.rings.rings.items():
+        numbered = {ring.value: number for number, ring in enumerate(self.rings.loaded())}
+        for value, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
             text = f"Ring<{', '.join(map(str, (*numbers, ring.kept_from, ring.kept, ring.youngest)))}>"
-            if version.source:
-                text = f"Loaded<{text}, {self._loaded(ring)}, {numbered[version]}>"
-            yield f"typedef {text} {ring_name(version)};"
-            yield f"template <int Z, int Y, int X> using {read_name(version)} = Read<{ring_name(version)}, Z, Y, X>;"
+            if value.source:
+                text = f"Loaded<{text}, {self._loaded(ring)}, {numbered[value]}>"
+            yield f"typedef {text} {ring_name(value)};"
+            yield f"template <int Z, int Y, int X> using {read_name(value)} = Read<{ring_name(value)}, Z, Y, X>;"
 
     def _loaded(self, ring: Ring) -> str:
-        problem, name = self.rings.problem, ring.version.field
+        problem, name = self.rings.problem, ring.value.field
         growth = footprint(problem, self.rings.steps).inputs[name]
         need = around(growth)
         home = unbounded(problem, problem.fields[name].box)
@@ -195,10 +195,10 @@ class Text:
         kinds += ["Tensors tensors"] * rings.shape.tensor
         profiles = list(self._updates.profiles.values())
         copies = "Beyond" if rings.shape.tensor else "Copies"
-        counts = list(dict.fromkeys(f"{ring_name(r.version)}::Slots" for r in self._kinds()))
+        counts = list(dict.fromkeys(f"{ring_name(r.value)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
-            fields=", ".join(ring_name(ring.version) for ring in rings.loaded()),
+            fields=", ".join(ring_name(ring.value) for ring in rings.loaded()),
             rings=", ".join(map(ring_name, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
             counts=", ".join(counts),
@@ -208,7 +208,7 @@ class Text:
             state=", ".join(
                 (
                     *counts,
-                    *(f"{copies}<{ring_name(r.version)}>" for r in rings.loaded()),
+                    *(f"{copies}<{ring_name(r.value)}>" for r in rings.loaded()),
                     *profiles,
                 )
             ),

@@ -1,4 +1,4 @@
-"""Updates as text: their statements, the names by which they read versions of fields, the places of their values."""
+"""Updates as text: their statements, the names by which they read values of fields, the places of their values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import cached_property
 from types import MappingProxyType
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
-from peergrid.codegen.cuda.blocked.levels import Node, Version, Write
+from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
 from peergrid.codegen.cuda.common.names import letters
 from peergrid.codegen.cuda.stream3d.bounds import bounds, reach
 from peergrid.codegen.cuda.stream3d.rings import Rings
+from peergrid.codegen.pipeline import Value
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Assignment
 
@@ -29,15 +30,15 @@ UPDATE = """\
 """
 
 
-def ring_name(version: Version) -> str:
-    """The type of a version's ring."""
-    return f"Ring_{version.number}"
+def ring_name(value: Value) -> str:
+    """The type of a value's ring."""
+    return f"Ring_{value.number}"
 
 
-def read_name(version: Version) -> str:
-    """The name of a version in updates: its field and, of one that a node made, its number."""
-    name = "f_" + letters(version.field)
-    return name if version.source else f"{name}_{version.number}"
+def read_name(value: Value) -> str:
+    """The name of a value in updates: its field and, of one that a node made, its number."""
+    name = "f_" + letters(value.field)
+    return name if value.source else f"{name}_{value.number}"
 
 
 @dataclass(frozen=True)

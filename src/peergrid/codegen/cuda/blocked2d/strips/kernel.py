@@ -84,7 +84,7 @@ def layer(
 
 
 def _registers(made: StripPlan2D) -> int:
-    rows = sum(version.depth for version in made.levels.versions)
+    rows = sum(value.depth for value in made.levels.made)
     pointers = len(made.levels.inputs) + len(made.levels.finals) if made.runs else 0
     sums = made.shape.steps if made.norm else 0
     return BASE + 4 * pointers // 3 + (made.shape.columns * rows + sums) * (made.problem.itemsize // 4)

@@ -105,7 +105,7 @@ class StripPlan2D(StreamPlan2D):
 def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> Levels:
     """The nodes of a strip: as `blocked.levels`, with several updates to a stage.
 
-    One of these is selected cell by cell, so every version keeps what any of them reads, and the row that a cell
+    One of these is selected cell by cell, so every value keeps what any of them reads, and the row that a cell
     which none of them changes is carried over from.
 
     norm: a field whose rows before each step are kept until its row after the step is known.
