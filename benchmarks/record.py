@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.bench.commit import commit
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.machine import discover
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -1,11 +1,14 @@
-"""Files that a command or a model names: only regular files, of limited size."""
+"""Files that a command or a model names: regular ones of limited size are read, and new ones appear when complete."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_native_id
 
 from peergrid.errors import UsageError
 
@@ -45,6 +48,51 @@ def check_regular(path: Path) -> None:
             f"'{path}' is expected to be free or a file to replace, got a folder, a device or a pipe; choose another "
             "name."
         )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """As `draft`, in a folder that is made if it is missing, and such that the new file outlives a loss of power.
+
+    Raises UsageError if the folder cannot be written or the disk is full, or what `check_regular` refuses.
+    """
+    try:
+        check_regular(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft(path) as partial:
+            yield partial
+            _settle(partial)
+        _settle(path.parent)
+    except OSError as error:
+        raise UsageError(
+            f"Room to write '{path}' is expected, got: {reason(error)}; free some space or choose another folder."
+        ) from None
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[Path]:
+    """A temporary sibling of `path` to write to: it takes the name when the block ends well, else it is removed. Each
+    thread of the machine has its own.
+    """
+    partial = path.with_name(f".{path.stem}.{get_native_id()}.partial{path.suffix}")
+    try:
+        partial.unlink(missing_ok=True)  # so that nothing is written through a link of this name
+        yield partial
+        partial.replace(path)
+    finally:
+        with suppress(OSError):  # there is nothing to remove if the folder is no folder
+            partial.unlink(missing_ok=True)
+
+
+def _settle(path: Path) -> None:
+    """Wait until a file's contents, or a folder's entries, are on the disk, so that a name never leads to an empty
+    file.
+    """
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def reason(error: Exception) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from peergrid.arguments import brief, path_of
 from peergrid.errors import UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.runtime.ranks.ranks import Ranks
 from peergrid.simulate import Simulation
 

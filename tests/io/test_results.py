@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.io.snapshots import Scale, SnapshotWriter, read_snapshots
 from peergrid.jobs.recording import scale_of
 from peergrid.models import Head

@@ -111,8 +111,8 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UsageError, match="No space"):
         profiles.write(place, profile(number("q", 2.0)))
     assert place.read_bytes() == before
     assert os.listdir(tmp_path) == ["p.json"]

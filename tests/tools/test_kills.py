@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kills import power
 
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 
 TOOL = Path(__file__).parents[2] / "tools" / "kill_and_resume"
 

@@ -21,7 +21,7 @@ from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with
 from peergrid.bench.suites import LARGE, LITTLE, SUITES, Size, Suite
 from peergrid.cli.choose import AsJson, DeviceSpec
 from peergrid.errors import DoesNotFit, UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options

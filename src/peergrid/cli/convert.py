@@ -11,7 +11,7 @@ from peergrid.cli.choose import Precision, Traces, opened
 from peergrid.cli.notes import print_notes
 from peergrid.cli.replace import guard
 from peergrid.errors import UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.models import ForeignModel, read
 
 START = "# Written by 'peergrid convert' from"

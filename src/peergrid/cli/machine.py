@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.replace import guard
+from peergrid.files import replacing
 from peergrid.machine import discover, encode, picture, text
-from peergrid.probe.profile import replace
 from peergrid.runtime.ranks.launcher import world
 from peergrid.runtime.ranks.survey import survey
 from peergrid.runtime.ranks.survey import text as text_of_ranks
@@ -31,7 +31,8 @@ def machine(
         guard(svg, "picture", "<svg")
     found = discover()
     if svg is not None:
-        replace(svg, picture(found))
+        with replacing(svg) as partial:
+            partial.write_text(picture(found), encoding="utf-8")
     if as_json:
         processes = {} if ranks is None else {"ranks": ranks.encoded()}
         typer.echo(json.dumps({**encode(found), **processes}, ensure_ascii=False, indent=2))

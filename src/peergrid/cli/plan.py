@@ -16,7 +16,7 @@ from peergrid.cli.notes import announce, print_notes, warn
 from peergrid.cli.replace import guard
 from peergrid.costs.machine import Machine
 from peergrid.errors import UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.requested import RequestedOptions
 from peergrid.models import BuiltModel, Model, PicturedBuilt, read

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from peergrid.cli.replace import guard
+from peergrid.files import replacing
 from peergrid.probe import profile as profiles
 from peergrid.report import page
 
@@ -21,5 +22,6 @@ def report(
     """Write a profile as one self-contained HTML page."""
     guard(output, "page", "<!DOCTYPE html>")
     content = page(profiles.read(profile))
-    profiles.replace(output, content)
+    with replacing(output) as partial:
+        partial.write_text(content, encoding="utf-8")
     typer.echo(f"{output}: {len(content) // 1024} KiB")

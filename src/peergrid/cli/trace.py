@@ -13,7 +13,7 @@ from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, arranging
 from peergrid.cli.notes import announce, print_notes
 from peergrid.cli.replace import guard
 from peergrid.errors import UsageError
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 from peergrid.jobs.folder import Folder
 from peergrid.models import read
 from peergrid.result import Timeline

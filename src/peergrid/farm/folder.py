@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from peergrid.errors import UsageError
 from peergrid.farm.jobs import Job
-from peergrid.io.atomic import replacing
+from peergrid.files import replacing
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.files import replacing
 from peergrid.gprmax.assemble import Plan, rasterised
 from peergrid.gprmax.items import OWN, Saved, SnapshotFile, View
 from peergrid.gprmax.library import SCHEMA, entry
@@ -19,7 +20,6 @@ from peergrid.gprmax.shapes import Frame
 from peergrid.gprmax.text import check_names
 from peergrid.gprmax.voxels import FIXED
 from peergrid.grid import Dtype, Index
-from peergrid.io.atomic import replacing
 from peergrid.io.hdf5 import creating
 from peergrid.io.vtk import add_cells
 from peergrid.models.fdtd3d import Medium

@@ -11,8 +11,8 @@ from PIL import Image, UnidentifiedImageError
 
 from peergrid.arguments import check_kind, path_of
 from peergrid.errors import UsageError
+from peergrid.files import replacing
 from peergrid.images.table import Pixels
-from peergrid.io.atomic import replacing
 
 TYPES: dict[str, type[np.uint8] | type[np.uint16]] = {"L": np.uint8, "I;16": np.uint16, "I;16B": np.uint16}
 """Pillow's modes of grey pixels."""

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from peergrid.files import replacing
 from peergrid.grid import Array
-from peergrid.io.atomic import replacing
 from peergrid.io.colours import LEVELS, OUTLINE, Rgb, wave_colours
 from peergrid.io.extras import film_library
 from peergrid.io.pictures import STYLE, outlines, robust_limit

@@ -16,8 +16,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from peergrid.files import check_plain
-from peergrid.io.atomic import replacing
+from peergrid.files import check_plain, replacing
 
 LARGEST = 1 << 40  # bytes
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)

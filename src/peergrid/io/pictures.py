@@ -14,8 +14,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from peergrid.files import replacing
 from peergrid.grid import Array
-from peergrid.io.atomic import replacing
 from peergrid.io.colours import diverging
 
 STYLE: Any = {"font.size": 9.0, "axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6}

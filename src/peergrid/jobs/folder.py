@@ -17,7 +17,7 @@ from peergrid.io.checkpoints import checkpoint_files
 from peergrid.models import BuiltModel, Outcome
 from peergrid.simulate import Simulation
 
-PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # names that `io.atomic` gives to incomplete files
+PARTIAL = re.compile(r"\.[^/]+\.\d+\.partial\.\w+")  # names that `files.draft` gives to incomplete files
 PARTS = "snapshots-from-*.h5"
 
 

@@ -179,7 +179,7 @@ class BuiltModel(Protocol):
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         """Write results and pictures into an existing folder; returns the files written, the results first.
 
-        A file gets its name only when it is complete (`io.atomic`). Raises UsageError if one cannot be written.
+        A file gets its name only when it is complete (`files.replacing`). Raises UsageError if one cannot be written.
         """
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from peergrid.errors import UsageError
-from peergrid.files import check_regular, read_plain, reason
+from peergrid.files import check_regular, read_plain, reason, replacing
 from peergrid.machine import Machine, decode, encode
 from peergrid.probe.experiment import Measurement, Scalar
 from peergrid.version import VERSION as OWN_VERSION
@@ -137,7 +135,8 @@ def write(path: Path, profile: Profile) -> None:
         UsageError: the place cannot be written, or holds something that is no profile.
     """
     guard(path)
-    replace(path, dumps(profile))
+    with replacing(path) as partial:
+        partial.write_text(dumps(profile), encoding="utf-8")
 
 
 def guard(path: Path) -> None:
@@ -157,28 +156,3 @@ def guard(path: Path) -> None:
                 f"'{path}' should be free or a profile to replace, but holds something else: "
                 "choose another name or remove it."
             ) from error
-
-
-def replace(path: Path, text: str) -> None:
-    """Replace the file at `path` by `text` in one step: readers see the old file or the new one, also after a crash.
-
-    Raises:
-        UsageError: the place cannot be written.
-    """
-    check_regular(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise UsageError(
-            f"'{path}' should be writable, but is not ({error.strerror}): choose another place."
-        ) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from peergrid.codegen.cache import keep_within
+from peergrid.files import draft
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGEST = 32  # bytes of a checksum, before the code
@@ -91,7 +91,8 @@ def _keep(path: Path, code: bytes) -> None:
     """Write a file for the next start; a folder that cannot be written does no harm."""
     with suppress(OSError):
         _make_private(path.parent)
-        _replace_file(path, hashlib.sha256(code).digest() + code)
+        with draft(path) as file:
+            file.write_bytes(hashlib.sha256(code).digest() + code)
         keep_within(path.parent)
 
 
@@ -104,15 +105,3 @@ def _make_private(folder: Path) -> None:
     found = folder.stat()
     if found.st_uid != os.geteuid() or found.st_mode & OTHERS:
         raise PermissionError(f"{folder} is not this user's alone")
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(draft, path)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
-        raise

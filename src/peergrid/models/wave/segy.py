@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from peergrid.errors import UsageError
+from peergrid.files import replacing
 from peergrid.grid import Array
-from peergrid.io.atomic import replacing
 from peergrid.models.wave.points import BEHIND, place
 from peergrid.models.wave.shot import Gather
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import threading
 from pathlib import Path
 
 from peergrid.errors import UsageError
+from peergrid.files import draft
 
 KERNEL = re.compile(r"__global__ void\s+(?:__\w+__\([^)]*\)\s+)?(\w+)\(")
 
@@ -21,11 +20,10 @@ def written(folder: Path, source: str) -> Path:
     found = KERNEL.search(source)
     name = found[1] if found else "program"
     path = folder.absolute() / f"{name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}.cu"
-    part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        part.write_text(source, encoding="utf-8")
-        part.replace(path)
+        with draft(path) as part:
+            part.write_text(source, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"Sources of kernels cannot be kept in {folder}: {error.strerror}.") from None
     return path
