@@ -11,9 +11,9 @@
 // p + 2 before all have signalled p: a block comes to the barrier at the end of p + 1 after it has signalled p.
 //
 // Whoever waits looks at the fault log, stops when anybody else stopped or its timeout ends, and says there what it
-// waited for (see `utility.cuh`). All of this runs before and after the tile's own loop and costs it no register.
+// waited for (see `faults.cuh`). All of this runs before and after the tile's own loop and costs it no register.
 #include "bounds.cuh"
-#include "system_memory.cuh"
+#include "faults.cuh"
 
 constexpr unsigned LOOKS = 1 << 13;  // at a counter, between two at the fault log: that lies in host memory, and reading
 // it every 256 looks made tiles on multiprocessors whose other blocks waited 14 times slower
@@ -61,16 +61,8 @@ __device__ __forceinline__ void mark_begun(const Exchange& e, long long block) {
   if (e.begun && block == e.last) release_system(e.begun, e.passed + 1);
 }
 
-// Everybody stops; the device's first record stays.
 __device__ __noinline__ void abort_run(const Exchange& e, long long op, long long wanted, long long seen) {
-  long long* const record = e.fault_log + e.record;
-  if (!record[0]) {
-    record[1] = wanted;
-    record[2] = seen;
-    record[0] = op + 1;
-  }
-  __threadfence_system();
-  release_system(e.fault_log, 1);
+  put_fault(e.fault_log, e.record, op, wanted, seen);
 }
 // Whether the neighbour's first `passed` passes are complete before the timeout ends or somebody stops.
 __device__ __noinline__ bool await_neighbour(const Exchange& e, const Side& side, long long passed) {

@@ -1,6 +1,6 @@
 // The small kernels beside the computing ones: halos stored into a peer's memory, flags, searches, step counters.
 
-#include "system_memory.cuh"
+#include "faults.cuh"
 
 struct CopyBox { unsigned long long source, target; long long source_pitch[2], target_pitch[2]; int shape[3], first; };
 struct Stores { const CopyBox* boxes; long long count; };
@@ -56,15 +56,7 @@ extern "C" __global__ void await_flag(const __grid_constant__ Signaled n) {
     if (seen >= n.value) return;
     if (look % 256) continue;
     if (!acquire_system(n.fault_log) && nanoseconds() - start < n.timeout) continue;
-    long long* record = n.fault_log + n.record;
-    if (!record[0]) {
-      record[1] = n.value;
-      record[2] = seen;
-      record[0] = n.op + 1;
-    }
-    __threadfence_system();
-    release_system(n.fault_log, 1);
-    return;
+    return put_fault(n.fault_log, n.record, n.op, n.value, seen);
   }
 }
 extern "C" __global__ void tick(const __grid_constant__ Tick t) { *t.clock += t.steps; }
