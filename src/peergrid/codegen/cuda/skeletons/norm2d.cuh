@@ -1,11 +1,12 @@
 // The norm of each step's change, summed up by the tiles of `stream2d.cuh`.
 //
-// Squares of four neighbours along the row are added one after another, row by row, in blocks of NORM_ROWS rows and 8
-// columns. The iterations of the loop in which blocks end are known when the kernel is compiled.
+// Squares of four neighbours along the row are added one after another, row by row, in blocks of NORM_ROWS rows and
+// NORM_COLUMNS columns. The iterations of the loop in which blocks end are known when the kernel is compiled.
 
 template <class Plan> struct BlockSums {
-  static constexpr int ROWS = 24, COLUMNS = Plan::COLUMNS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
-  static constexpr int ITERATIONS = ROWS / PERIOD, SUMS = COLUMNS / 4, BLOCKS = COLUMNS < 8 ? 1 : COLUMNS / 8;
+  static constexpr int COLUMNS = Plan::COLUMNS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
+  static constexpr int ITERATIONS = NORM_ROWS / PERIOD, SUMS = COLUMNS / 4;
+  static constexpr int BLOCKS = COLUMNS < NORM_COLUMNS ? 1 : COLUMNS / NORM_COLUMNS;
   static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM], STAGE = Plan::STAGE_OF[RESULT];
   const Norms& norms;
   R of[Plan::STEPS][SUMS];
@@ -41,7 +42,7 @@ template <class Plan> struct BlockSums {
     if constexpr (ending(STEP) == ITERATION * PERIOD + PHASE) {
       const int y = tile.r + PHASE - Plan::LAG[STEP][STAGE];
       const R sums[] = {sum_of<STEP, BLOCK>()...};
-      (put<STEP>(tile, y, tile.x + 8 * BLOCK, sums[BLOCK]), ...);
+      (put<STEP>(tile, y, tile.x + NORM_COLUMNS * BLOCK, sums[BLOCK]), ...);
       ((of[STEP][SUM] = R(0)), ...);
     }
   }
@@ -54,12 +55,12 @@ template <class Plan> struct BlockSums {
   template <int STEP, class Tile>
   __device__ __forceinline__ void put(const Tile& tile, int y, int column, const R sum) const {
     if (y >= tile.y0 && y < tile.y1 && !(COLUMNS == 4 && (tile.lane & 1)) && column >= tile.c0 && column < tile.c1)
-      norms.partial[STEP * norms.plane + (y / ROWS) * norms.pitch + column / 8] = sum;
+      norms.partial[STEP * norms.plane + (y / NORM_ROWS) * norms.pitch + column / NORM_COLUMNS] = sum;
   }
 
   // The row of a block at which a step's sums end, counted from a tile's first row; the first and last iteration with one.
   __device__ static constexpr int ending(int step) {
-    return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] - 1) % ROWS;
+    return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] - 1) % NORM_ROWS;
   }
   __device__ static constexpr int first() {
     int found = ITERATIONS;

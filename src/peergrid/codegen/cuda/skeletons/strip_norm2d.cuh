@@ -3,7 +3,7 @@
 // gets them by shuffle. `band` counts the rows of a block, and each step asks whether its row is the last of one.
 
 template <class Plan> struct StripSums {
-  static constexpr int ROWS = 24, COLUMNS = Plan::COLUMNS, GROUP = 4 / COLUMNS, LANES = 8 / COLUMNS;
+  static constexpr int COLUMNS = Plan::COLUMNS, LANES = NORM_COLUMNS / COLUMNS;
   static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM] % Plan::RESULTS;
   static constexpr int STAGE = Plan::STAGE_OF[RESULT];
   const Norms& norms;
@@ -11,7 +11,7 @@ template <class Plan> struct StripSums {
   R of[Plan::STEPS];
 
   template <class Tile> __device__ __forceinline__ void begin(const Tile& tile) {
-    band = tile.first % ROWS + (tile.first % ROWS < 0 ? ROWS : 0);
+    band = pg_wrap(tile.first, NORM_ROWS);
   }
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
     constexpr int step = NODE / Plan::STAGES, lag = Nodes<Plan>::lag(NODE);
@@ -35,7 +35,7 @@ template <class Plan> struct StripSums {
   }
   template <int ITERATION, int PHASE, class Tile> __device__ __forceinline__ void end(const Tile& tile) {
     end_steps(tile, UpTo<Plan::STEPS>{});
-    band = band == ROWS - 1 ? 0 : band + 1;
+    band = band == NORM_ROWS - 1 ? 0 : band + 1;
   }
   template <class Tile, int... STEP> __device__ __forceinline__ void end_steps(const Tile& tile, Numbers<STEP...>) {
     (end_step<STEP>(tile), ...);
@@ -43,11 +43,11 @@ template <class Plan> struct StripSums {
   // A step's sums to memory with the last row of a block, or of the tile, where a grid ends within a block.
   template <int STEP, class Tile> __device__ __forceinline__ void end_step(const Tile& tile) {
     constexpr int lag = Plan::LAG[STEP][STAGE];
-    if (band == (ROWS - 1 + lag) % ROWS || tile.r == tile.y1 + (lag - 1)) {
+    if (band == (NORM_ROWS - 1 + lag) % NORM_ROWS || tile.r == tile.y1 + (lag - 1)) {
       const int y = tile.r - lag;
       const R sum = of[STEP] + __shfl_xor_sync(0xffffffffu, of[STEP], LANES / 2);
       if (y >= tile.y0 && y < tile.y1 && !(tile.lane & (LANES - 1)) && tile.x >= tile.c0 && tile.x < tile.c1)
-        norms.partial[STEP * norms.plane + (y / ROWS) * norms.pitch + tile.x / 8] = sum;
+        norms.partial[STEP * norms.plane + (y / NORM_ROWS) * norms.pitch + tile.x / NORM_COLUMNS] = sum;
       of[STEP] = R(0);
     }
   }
