@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
@@ -16,7 +15,7 @@ from peergrid.errors import UsageError
 from peergrid.images.table import Line, Pixels, straight
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.schedule.ops import Event, Queue
 
@@ -78,8 +77,7 @@ def on_gpus(
     """
     out, line = np.empty_like(image), None if image.itemsize == 1 else straight(values)
     flat, result = image.reshape(-1), out.reshape(-1)
-    driver = driver or CudaDriver()
-    with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
+    with borrowed(ordinals, driver) as devices:
         shares = [
             _Share(devices, n, flat[a:b], result[a:b], values, line)
             for n, (a, b) in enumerate(parts(flat.size, image.itemsize, len(ordinals)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.schedule.ops import Event, Queue
 
@@ -20,8 +18,7 @@ def copy_bandwidth(ordinal: int = 0, samples: int = 5, driver: CudaDriver | None
 
     None where too little memory is free for a measurement.
     """
-    driver = driver or CudaDriver()
-    with driver.kept_current(), closing(Devices(driver, (ordinal,))) as devices:
+    with borrowed((ordinal,), driver) as devices:
         count = min(COUNT, devices.on(0).memory()[0] // 4)
         if count < LEAST:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.issue import issue
 from peergrid.runtime.cuda.commands.writer import CommandWriter
-from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.lowering.programs import Programs
 from peergrid.runtime.workers import Workers
@@ -35,12 +35,7 @@ def launch_seconds(ordinals: tuple[int, ...], driver: CudaDriver | None = None, 
 
     cache: a folder for the compiled kernel. Raises DeviceFault where a GPU cannot be used.
     """
-    driver = driver or CudaDriver()
-    with (
-        driver.kept_current(),
-        closing(Devices(driver, ordinals)) as devices,
-        closing(Programs(devices, cache)) as programs,
-    ):
+    with borrowed(ordinals, driver) as devices, closing(Programs(devices, cache)) as programs:
         buffers = [_launches(devices, programs, device) for device in range(devices.count)]
         with closing(Workers(devices.count, "launches")) as workers:
             barrier, found = Barrier(devices.count), list[float]()

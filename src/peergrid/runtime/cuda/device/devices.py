@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -219,6 +219,16 @@ class Devices:
             action(handle)
 
         self._stack.callback(_quietly, undo)
+
+
+@contextmanager
+def borrowed(ordinals: tuple[int, ...], driver: CudaDriver | None = None) -> Iterator[Devices]:
+    """Devices for a block of code, after which the thread's current context is the one before; driver: the installed
+    one by default.
+    """
+    driver = driver or CudaDriver()
+    with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
+        yield devices
 
 
 def _quietly(action: Callable[..., None], *args: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import prod
@@ -21,7 +20,7 @@ from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box, FirstValues
-from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
 from peergrid.runtime.cuda.memory.room import check_room, in_pages
@@ -165,8 +164,7 @@ def fewest(plan: Plan, free: int, more: int = 0) -> int | None:
 def has_room(plan: Plan, ordinals: tuple[int, ...], driver: CudaDriver | None = None) -> bool:
     """True where GPUs have the memory that a plan needs; also where they cannot be asked, which a run says itself."""
     try:
-        driver = driver or CudaDriver()
-        with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
+        with borrowed(ordinals, driver) as devices:
             plan.check(devices)
     except DoesNotFit:
         return False

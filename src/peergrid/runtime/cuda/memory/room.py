@@ -5,11 +5,10 @@ kernels are chosen for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.errors import DoesNotFit, PeergridError
-from peergrid.runtime.cuda.device.devices import Devices
+from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 
 SPARE = 64 << 20  # bytes a device keeps free for the driver
@@ -75,6 +74,5 @@ def check_room(
 
 def check_least(ordinals: tuple[int, ...], needed: int, cells: int, driver: CudaDriver | None = None) -> None:
     """Raise DoesNotFit where GPUs have less free than their equal shares of so many bytes."""
-    driver = driver or CudaDriver()
-    with driver.kept_current(), closing(Devices(driver, ordinals)) as devices:
+    with borrowed(ordinals, driver) as devices:
         check_room(devices, [needed // devices.count] * devices.count, cells)
