@@ -31,7 +31,7 @@ def _search(execution: ExecutionContext, device: int, name: str, slot: int, owne
     driver = execution.devices.on(device)
     driver.upload(found, np.array([NOWHERE], np.int64))
     values = np.zeros(1, service.SEARCH)
-    values["values"] = execution.memory.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize
+    values["values"] = execution.memory.address(device, name, slot, owned.lo)
     pitches = block.pitches[:-1]
     values["pitch"][0, 2 - len(pitches) :] = pitches
     values["shape"] = (1,) * (3 - owned.ndim) + owned.shape

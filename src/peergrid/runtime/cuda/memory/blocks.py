@@ -41,22 +41,30 @@ class BlockLayout:
         return self.box.lo[self.field.axes[-1]] % LINE
 
     @cached_property
+    def row(self) -> int:
+        """Values that a row takes."""
+        return -(-(self.lead + self.extent[-1]) // LINE) * LINE
+
+    @cached_property
     def pitches(self) -> Index:
         """Values from one cell to the next along each of the field's axes."""
-        row = -(-(self.lead + self.extent[-1]) // LINE) * LINE
         steps = [1]
-        for size in (row, *reversed(self.extent[1:-1]))[: len(self.extent) - 1]:
+        for size in (self.row, *reversed(self.extent[1:-1]))[: len(self.extent) - 1]:
             steps.append(steps[-1] * size)
         return tuple(reversed(steps))
+
+    @cached_property
+    def strides(self) -> Index:
+        """The same in bytes."""
+        return tuple(pitch * self.itemsize for pitch in self.pitches)
 
     @cached_property
     def values(self) -> int:
         """Values that the block takes, guards included; 0 for a field without cells on this device."""
         if not all(self.extent):
             return 0
-        row = -(-(self.lead + self.extent[-1]) // LINE) * LINE
         lines = int(np.prod(self.extent[:-1], dtype=np.int64))
-        return 2 * self.guard + row * lines
+        return 2 * self.guard + self.row * lines
 
     @cached_property
     def guard(self) -> int:
@@ -80,8 +88,7 @@ class BlockLayout:
     def view(self, values: Array) -> Array:
         """The cells of a flat array of the block's values, shape `extent`."""
         start = self.index(self.box.lo)
-        strides = tuple(p * self.itemsize for p in self.pitches)
-        return np.lib.stride_tricks.as_strided(values[start:], self.extent, strides)
+        return np.lib.stride_tricks.as_strided(values[start:], self.extent, self.strides)
 
     def flat(self, cells: Array) -> Array:
         """A flat array of the block's values that holds the cells, and NaN elsewhere."""

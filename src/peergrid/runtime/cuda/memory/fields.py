@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.stream3d.remainder import blocks_between, remainders
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.errors import DoesNotFit, PeergridError
-from peergrid.grid import Array, Box, FirstValues
+from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
@@ -215,6 +215,11 @@ class FieldMemory:
         """The address of a block's first value; a coefficient is the same in both slots."""
         return self._fields[device, (name, slot if name in self.layout.problem.state else 0)]
 
+    def address(self, device: int, name: str, slot: int, cell: Index) -> int:
+        """The address of a cell of a state field."""
+        block = self.plan.blocks[device][name]
+        return self.pointer(device, name, slot) + block.index(cell) * block.itemsize
+
     def between(self, device: int, number: int, dense: Box | None = None) -> Places:
         """The places of fields between the steps of a pass; dense: in blocks that hold the cells of this box alone."""
         if (device, number, dense) not in self._places:
@@ -306,13 +311,13 @@ class FieldMemory:
         """The cells of a state field that each device here owns, in its memory; owner: of all memory."""
         found: list[tuple[Box, DeviceArray]] = []
         for device in self.devices.mine:
-            owned, block = self.owned(device, name), self.plan.blocks[device][name]
+            owned = self.owned(device, name)
             if not owned.empty:
                 interface = {
                     "shape": owned.shape,
                     "typestr": np.dtype(self.layout.problem.grid.dtype).str,
-                    "data": (self.pointer(device, name, slot) + block.index(owned.lo) * block.itemsize, False),
-                    "strides": tuple(pitch * block.itemsize for pitch in block.pitches),
+                    "data": (self.address(device, name, slot, owned.lo), False),
+                    "strides": self.plan.blocks[device][name].strides,
                     "version": 3,
                     "stream": None,  # nothing is under way between two runs
                 }
@@ -324,10 +329,8 @@ class FieldMemory:
         block = self.plan.blocks[device][name]
         rows = block.box.with_axis(0, cells.lo[0], cells.hi[0])
         values = np.empty(rows.shape[0] * block.pitches[0], self.layout.problem.grid.dtype)
-        first = self.pointer(device, name, slot) + block.index(rows.lo) * block.itemsize
-        self.devices.on(device).download(values, first)
-        strides = tuple(pitch * block.itemsize for pitch in block.pitches)
-        return np.lib.stride_tricks.as_strided(values, rows.shape, strides)[cells.slices(rows.lo)]
+        self.devices.on(device).download(values, self.address(device, name, slot, rows.lo))
+        return np.lib.stride_tricks.as_strided(values, rows.shape, block.strides)[cells.slices(rows.lo)]
 
     def traces(self) -> Array:
         """The receivers' records, shape (receivers, all steps)."""
