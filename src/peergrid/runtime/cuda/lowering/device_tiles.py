@@ -63,8 +63,6 @@ class DeviceTiles:
 
     def remainder(self, device: int, boxes: Boxes) -> Boxes:
         """The parts of the boxes without tiles."""
-        if not self._kernel.leaves_remainder:
-            return ()
         kernel, recorded = self._kernel, self._execution.memory.recorded[device]
         slots = (self.slots(device, box) for box in boxes)
         left = (kernel.shorter(box, 1, n).remainder(box, n, recorded) for box, n in zip(boxes, slots, strict=True))

@@ -83,9 +83,8 @@ class ExecutionContext:
             self.norms = None if norm is None else NormMemory(layout, self.devices, norm, total_steps)
             self.reductions = ReductionMemory(layout, self.devices, total_steps)
             words = service.REPORT * (1 + self.devices.count)
-            self.fault_log_address = self.devices.allocate_host(words * 8)
+            self.fault_log_address = self.devices.zeroed_host(words * 8)
             self.fault_log = host_words(self.fault_log_address, words)
-            self.fault_log[:] = 0
         except BaseException:
             self.close()
             raise

@@ -78,7 +78,7 @@ class TiledPlan(KernelPlan):
     def _expected(self) -> Iterator[tuple[int, Remainder]]:
         """The parts of the remainder as far as boxes determine them."""
         recorded = self.setting.recorded
-        for device, boxes in self.works if self.kernel.leaves_remainder else ():
+        for device, boxes in self.works:
             left = chain.from_iterable(self.kernel.remainder(box, 1, recorded[device]) for box in boxes)
             yield from ((device, part) for part in self._parts(left))
 
