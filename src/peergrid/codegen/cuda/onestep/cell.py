@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
 from peergrid.codegen.cuda.onestep.body import Body
-from peergrid.codegen.cuda.onestep.groups import SOURCE, Group
+from peergrid.codegen.cuda.onestep.groups import Group
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.stencil.expr import Read
@@ -37,16 +37,13 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
     naming, body = Naming(arguments), Body(arguments, variant)
 
     def read(node: Read) -> str:
-        version = group.before.get(node.field, SOURCE)
-        return f"__ldg({naming.field(node.field)} + {naming.at(node.field, _found(arguments, variant, node), version)})"
+        at = naming.at(node.field, _found(arguments, variant, node), group.found(node.field))
+        return f"__ldg({naming.field(node.field)} + {at})"
 
     names = coordinates(arguments.problem.grid.ndim)
     here = dict(enumerate(names))
-    before = {node.field for node in body.loads()}
-    lines = [
-        f"const R* {naming.field(name)} = {naming.block(name, group.before.get(name, SOURCE))};"
-        for name in sorted(before)
-    ]
+    reads = sorted({node.field for node in body.loads()})
+    lines = [f"const R* {naming.field(name)} = {naming.block(name, group.found(name))};" for name in reads]
     lines += body.statements(read, names)
     lines += [
         f"({naming.block(name, group.after[name])})[{naming.at(name, here, group.after[name])}]"

@@ -52,6 +52,10 @@ class Group:
         """The fields that the group writes."""
         return _targets(problem, self.stages)
 
+    def found(self, field: str) -> int:
+        """The version of a field, or coefficient, that the group reads."""
+        return self.before.get(field, SOURCE)
+
     def last_stage(self, problem: Problem, field: str) -> int:
         """The last stage of the group that writes the field."""
         return max(s for s in self.stages if field in problem.stages[s].targets)

@@ -34,7 +34,7 @@ class Naming:
         entry = f"a.fields[{self.number(name)}].slot"
         return {SOURCE: f"{entry}[a.source]", TARGET: f"{entry}[a.target]"}.get(version, f"a.scratch[{version}]")
 
-    def at(self, name: str, index: dict[int, str], version: int = SOURCE) -> str:
+    def at(self, name: str, index: dict[int, str], version: int) -> str:
         """The text of an offset into the block of a field's version; `index` gives the text of each coordinate."""
         ndim, axes = self.arguments.problem.grid.ndim, self.arguments.problem.fields[name].axes
         kind = "into" if version == TARGET else "pitch"

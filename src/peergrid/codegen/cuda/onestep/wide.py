@@ -18,7 +18,7 @@ from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.body import Body, Reader
-from peergrid.codegen.cuda.onestep.groups import SOURCE, Group, groups
+from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
 from peergrid.codegen.cuda.onestep.regions import Variant
 from peergrid.codegen.cuda.onestep.side_by_side import Loaded, SideBySide
@@ -181,15 +181,18 @@ class WideKernel:
     def _load(self, loaded: Loaded, name: str) -> str:
         """The statement that loads values under a name."""
         patch = Patch(loaded.field, loaded.plane, {loaded.row: frozenset((loaded.column,))})
-        version = self.group.before.get(loaded.field, SOURCE)
-        offset = self.naming.at(loaded.field, self._index(patch, loaded.row), version)
-        start = plus(f"from_{self.naming.field(loaded.field)} + {offset}", loaded.column)
+        start = plus(self._start(patch, loaded.row), loaded.column)
         return f"R {name}[W]; load({name}, {start});" if loaded.wide else f"const R {name} = __ldg({start});"
 
     def _pointers(self) -> Iterator[str]:
         for name in sorted({node.field for node in self.body.loads()}):
-            block = self.naming.block(name, self.group.before.get(name, SOURCE))
+            block = self.naming.block(name, self.group.found(name))
             yield f"const R* const from_{self.naming.field(name)} = {block};"
+
+    def _start(self, patch: Patch, row: int) -> str:
+        """The address of a thread's first column in a row."""
+        offset = self.naming.at(patch.field, self._index(patch, row), self.group.found(patch.field))
+        return f"from_{self.naming.field(patch.field)} + {offset}"
 
     def _values(self, rows: int) -> int:
         outputs = len(self.variant.stored) * rows * self.arguments.width
@@ -276,8 +279,7 @@ class WideKernel:
     def _row(self, patch: Patch, row: int, columns: frozenset[int]) -> Iterator[str]:
         """One row: whole aligned groups of W by one access, other values one by one."""
         array = f"{self._array(patch)}[{row - patch.first_row}]"
-        offset = self.naming.at(patch.field, self._index(patch, row), self.group.before.get(patch.field, SOURCE))
-        place = f"from_{self.naming.field(patch.field)} + {offset}"
+        place = self._start(patch, row)
         axes = self.arguments.problem.fields[patch.field].axes
         rest, width = set(columns), self.arguments.width
         if self.ndim - 1 in axes:
