@@ -13,15 +13,10 @@ template <class Plan> struct BlockSums {
 
   // After the node that makes a step's last values of the field: those before the step lie as far back.
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
-    constexpr int step = NODE / Plan::STAGES, lag = Nodes<Plan>::lag(NODE);
-    if constexpr (NODE % Plan::STAGES == STAGE) {
-      constexpr auto before = Nodes<Plan>::place(step, 0, Plan::NORM, lag);
-      if constexpr (before.row < 0 && !Nodes<Plan>::loaded(Plan::NORM, before.age, NODE)) {
-        tile.template load<Plan::NORM, before.age>();
-      }
+    constexpr int step = NODE / Plan::STAGES;
+    if constexpr (NODE % Plan::STAGES == STAGE)
       add_squares<step>(tile.template row_at<step * Plan::RESULTS + RESULT, 0, PHASE>(),
-                        tile.template row_at<before.row, before.age, PHASE>(), UpTo<COLUMNS>{});
-    }
+                        tile.template row_before<NODE, 0, Plan::NORM, PHASE>(), UpTo<COLUMNS>{});
   }
   template <int STEP, int... C>
   __device__ __forceinline__ void add_squares(const Row<Plan>& now, const Row<Plan>& before, Numbers<C...>) {

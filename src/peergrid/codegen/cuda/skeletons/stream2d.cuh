@@ -250,6 +250,12 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
     constexpr auto place = N::place(NODE / STAGES, NODE % STAGES, FIELD, N::lag(NODE) - ROW);
     return row_at<place.row, place.age, PHASE>();
   }
+  // A row as it stands before a stage of a node's step, where the node works.
+  template <int NODE, int STAGE, int FIELD, int PHASE> __device__ __forceinline__ Row<Plan>& row_before() {
+    constexpr auto place = N::place(NODE / STAGES, STAGE, FIELD, N::lag(NODE));
+    if constexpr (place.row < 0 && !N::loaded(FIELD, place.age, NODE)) load<FIELD, place.age>();
+    return row_at<place.row, place.age, PHASE>();
+  }
   template <int NODE, int K, int PHASE> __device__ __forceinline__ Row<Plan>& result() {
     constexpr int first_of_stage = Plan::template Stage<NODE % STAGES>::FIRST;
     return row_at<NODE / STAGES * Plan::RESULTS + first_of_stage + K, 0, PHASE>();

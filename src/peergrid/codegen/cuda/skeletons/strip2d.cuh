@@ -95,9 +95,7 @@ template <class Plan> struct Strip {
   __device__ __forceinline__ static void carry(Tile& tile) {
     if constexpr (Stage::CARRIED[K]) {
       constexpr int field = Stage::FIELD_OF[K];
-      constexpr auto old = Tile::N::place(NODE / Plan::STAGES, NODE % Plan::STAGES, field, Tile::N::lag(NODE));
-      if constexpr (old.row < 0 && !Tile::N::loaded(field, old.age, NODE)) tile.template load<field, old.age>();
-      copy(tile.template result<NODE, K, PHASE>(), tile.template row_at<old.row, old.age, PHASE>(),
+      copy(tile.template result<NODE, K, PHASE>(), tile.template row_before<NODE, NODE % Plan::STAGES, field, PHASE>(),
            UpTo<Plan::COLUMNS>{});
     }
   }

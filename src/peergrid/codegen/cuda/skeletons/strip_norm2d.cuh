@@ -14,14 +14,10 @@ template <class Plan> struct StripSums {
     band = pg_wrap(tile.first, NORM_ROWS);
   }
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
-    constexpr int step = NODE / Plan::STAGES, lag = Nodes<Plan>::lag(NODE);
-    if constexpr (NODE % Plan::STAGES == STAGE) {
-      constexpr auto before = Nodes<Plan>::place(step, 0, Plan::NORM, lag);
-      if constexpr (before.row < 0 && !Nodes<Plan>::loaded(Plan::NORM, before.age, NODE))
-        tile.template load<Plan::NORM, before.age>();
+    constexpr int step = NODE / Plan::STAGES;
+    if constexpr (NODE % Plan::STAGES == STAGE)
       add_squares<step>(tile, tile.template row_at<step * Plan::RESULTS + RESULT, 0, PHASE>(),
-                        tile.template row_at<before.row, before.age, PHASE>(), UpTo<COLUMNS>{}, UpTo<4>{});
-    }
+                        tile.template row_before<NODE, 0, Plan::NORM, PHASE>(), UpTo<COLUMNS>{}, UpTo<4>{});
   }
   template <int STEP, class Tile, int... C, int... NEIGHBOUR>
   __device__ __forceinline__ void add_squares(const Tile& tile, const Row<Plan>& now, const Row<Plan>& before,
