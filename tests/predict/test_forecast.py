@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from predict_problems import cube, flat
 
 from peergrid.bench.problems import radar
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.costs.families import FAMILIES
 from peergrid.costs.machine import Line
 from peergrid.costs.machines import bundled, machine_named
-from peergrid.grid import Box, Grid
+from peergrid.grid import Box
 from peergrid.predict.choice import CANDIDATES, candidates, depths_of, ranked, reason
 from peergrid.predict.forecast import Forecaster, fits
 from peergrid.predict.kernels import duration
@@ -24,23 +25,8 @@ from peergrid.schedule import Options, build
 from peergrid.schedule.exchange import ORDERS
 from peergrid.schedule.ops import Compute, Copy
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.stencil import Problem, stencil
 
 H200 = machine_named("h200-x4")
-
-
-@stencil
-def average(u):  # type: ignore[no-untyped-def]
-    u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
-
-
-@stencil
-def average3d(u):  # type: ignore[no-untyped-def]
-    u.next[0, 0, 0] = 0.5 * (u[-1, 0, 0] + u[1, 0, 0]) + 0.1 * (u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1])
-
-
-def flat(rows: int, columns: int) -> Problem:
-    return Problem.of(average(Grid((rows, columns)).field("u")))
 
 
 works = st.builds(
@@ -109,7 +95,7 @@ def test_blocks_of_persistent_kernels_wait_for_the_lanes_with_the_most_to_do() -
 
 
 def test_several_steps_per_pass_pay_in_three_dimensions_too() -> None:
-    problem = Problem.of(average3d(Grid((256, 256, 256)).field("u")))
+    problem = cube(256)
     asked = Forecaster(problem, H200, 1)
     once, several = (asked.forecast(Options("async", depth=depth)).seconds_per_step for depth in (1, 3))
     assert several < once
@@ -141,7 +127,7 @@ def test_the_fastest_arrangement_comes_first_and_says_why() -> None:
 @pytest.mark.parametrize("side", [16, 64])
 def test_several_steps_are_looked_at_where_passes_of_them_are_not_worth_it(side: int) -> None:
     """Calls take most of the time of small grids: 64³ take 4.2 µs a step, and 2.5 with four steps in a pass."""
-    problem = Problem.of(average3d(Grid((side, side, side)).field("u")))
+    problem = cube(side)
     assert depths_of(Forecaster(problem, machine_named("h200-x2"), 1)) == (4, 1)
     assert depths_of(Forecaster(problem, machine_named("h200-x2"), 2), most=1) == (1,)
 
@@ -158,7 +144,7 @@ def test_single_steps_are_not_looked_at_where_memory_alone_makes_them_slower(sid
 
 def test_halos_take_the_route_that_is_predicted_to_be_the_fastest() -> None:
     """By costs alone they are stored, for hosts issue longer than memory moves; but beside tiles that stay."""
-    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine_named("h200-x8"), 8)
+    asked = Forecaster(cube(408), machine_named("h200-x8"), 8)
     best = ranked(asked, ("overlap",), depths=(4,), orders=("all",))[0]
     assert best.options.route == "copy"
     by_cost = ranked(asked, ("overlap",), depths=(4,), usual=Options(route="store"), orders=("all",))[0]
@@ -170,7 +156,7 @@ def test_halos_take_the_route_that_is_predicted_to_be_the_fastest() -> None:
 def test_an_order_is_taken_where_halos_get_in_each_others_way() -> None:
     slow = Line(2e-6, 4e10)
     machine = replace(machine_named("h200-x8"), copy=slow, store=slow)
-    asked = Forecaster(Problem.of(average3d(Grid((408, 408, 408)).field("u"))), machine, 8)
+    asked = Forecaster(cube(408), machine, 8)
     orders = {ranked(asked, ("overlap",), depths=(4,), orders=(order,))[0].options.order for order in ORDERS}
     assert orders == set(ORDERS)  # as named
     free = ranked(asked, ("overlap",), depths=(4,))[0]
@@ -180,7 +166,7 @@ def test_an_order_is_taken_where_halos_get_in_each_others_way() -> None:
 
 
 def test_boxes_take_the_place_of_slabs_where_slow_links_show() -> None:
-    problem, slow = Problem.of(average3d(Grid((256, 256, 256)).field("u"))), Line(1e-6, 2e9)
+    problem, slow = cube(256), Line(1e-6, 2e9)
     machine = replace(machine_named("h200-x8"), copy=slow, store=slow)
     assert ranked(Forecaster(problem, machine_named("h200-x8"), 8))[0].partition.parts == (8, 1, 1)
     first = ranked(Forecaster(problem, machine, 8), ("overlap",), depths=(1,))[0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import cast
 
-from peergrid import Grid, Options, stencil
+from predict_problems import flat
+
+from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.predict.here import forecaster_here, machine_here
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.devices import Devices
-from peergrid.stencil import Problem
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,6 @@ def driver(multiprocessors: int = 132) -> CudaDriver:
     return cast(CudaDriver, Described(multiprocessors))
 
 
-@stencil
-def average(u):  # type: ignore[no-untyped-def]
-    u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
-
-
 def test_devices_that_nothing_is_predicted_of() -> None:
     assert machine_here(Devices("cpu", (0, 1))) is None
     assert machine_here(Devices("cuda", (0, 0)), driver()) is None
@@ -50,7 +46,7 @@ def test_gpus_have_the_figures_of_the_most_similar_machine() -> None:
 
 
 def test_a_forecast_for_gpus_that_are_here() -> None:
-    problem = Problem.of(average(Grid((512, 512)).field("u")))
+    problem = flat(512, 512)
     asked = forecaster_here(problem, Devices("cuda", (0, 1)), driver=driver(78))
     assert asked is not None
     assert asked.gpu == replace(H200, multiprocessors=78)  # so that kernels are those of the run, and chosen once

@@ -5,27 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from predict_problems import flat
 
 from peergrid.bench.problems import radar
 from peergrid.costs.machine import Line, Machine
 from peergrid.costs.machines import machine_named
 from peergrid.errors import UsageError
-from peergrid.grid import Grid
 from peergrid.predict.scaling import HIDDEN, chains, hidden_from, is_chain, scaling, seconds_on
 from peergrid.schedule import Options
-from peergrid.stencil import Problem, stencil
 
 H200 = machine_named("h200-x4")
 OVERLAP = Options("overlap", depth=1)
-
-
-@stencil
-def average(u):  # type: ignore[no-untyped-def]
-    u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
-
-
-def flat(rows: int, columns: int) -> Problem:
-    return Problem.of(average(Grid((rows, columns)).field("u")))
 
 
 def over(latency: float, bandwidth: float = 50e9) -> Machine:

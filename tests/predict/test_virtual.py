@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from executions import load
+from predict_problems import flat
 
-from peergrid.grid import Grid
 from peergrid.grid.partition import Partition
 from peergrid.predict.virtual import VirtualForecaster, virtual_machine
 from peergrid.runtime.cpu.executor import ThreadedExecutor
@@ -14,16 +14,10 @@ from peergrid.runtime.kernel import Pass
 from peergrid.runtime.memory import DeviceMemory
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.schedule import Options, layout, one_iteration
-from peergrid.stencil import Problem, stencil
-
-
-@stencil
-def average(u):  # type: ignore[no-untyped-def]
-    u.next[0, 0] = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
 
 
 def test_the_kernel_stays_what_it_was() -> None:
-    problem, options = Problem.of(average(Grid((64, 48)).field("u"))), Options("overlap", depth=2)
+    problem, options = flat(64, 48), Options("overlap", depth=2)
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     with closing(ThreadedExecutor(plan, 4, ReferenceKernel(problem))) as executor:
         load(executor)
@@ -33,7 +27,7 @@ def test_the_kernel_stays_what_it_was() -> None:
 
 
 def test_a_pass_is_measured_with_all_devices_busy() -> None:
-    problem, options = Problem.of(average(Grid((64, 48)).field("u"))), Options("async")
+    problem, options = flat(64, 48), Options("async")
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     busy = list[object]()
 
@@ -51,7 +45,7 @@ def test_a_pass_is_measured_with_all_devices_busy() -> None:
 
 def test_the_kernel_of_passes_with_another_behind_is_measured_and_never_beyond_a_run() -> None:
     """Idle passes, which say how threads get in each other's way, are more than the traces have room for."""
-    problem, options = Problem.of(average(Grid((64, 48)).field("u"))), Options("async")
+    problem, options = flat(64, 48), Options("async")
     plan = layout(problem, Partition(problem.grid, (2, 1)), options)
     ends = list[int]()
 
