@@ -63,6 +63,11 @@ def source_3d(u, wave):
 
 
 @stencil
+def damped_3d(u, d):
+    u.next[0, 0, 0] = u[0, 0, 0] * d[0, 0, 0]
+
+
+@stencil
 def layer(psi, ez, b):
     psi.next[0, 0] = b[0, 0] * psi[0, 0] + ez[0, 0]
     ez.next[0, 0] = where(psi[0, 0] > 0.5, maximum(ez[0, 0] - psi[0, 0], -1.0), ez[0, 0])

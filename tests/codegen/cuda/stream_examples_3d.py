@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from runtime_problems import heat_3d, source_3d
 from stream_examples import random
 
 from peergrid.grid import Boundary, Box, Dtype, Grid, Index
 from peergrid.stencil import Problem, Receiver, Stage, maximum, stencil, where
 
 Edges = Boundary | tuple[Boundary, Boundary, Boundary]
-
-
-@stencil
-def heat(u: Any, k: float) -> None:
-    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
-    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
 
 
 @stencil
@@ -60,13 +55,8 @@ def absorbed(ex: Any, hy: Any, hz: Any, psi: Any, b: Any) -> None:
     ex.next[0, 0, 0] = ex[0, 0, 0] - 0.2 * (psi[0, 0, 0] + (difference - (hy[0, 0, 0] - hy[0, 0, -1])))
 
 
-@stencil
-def add(u: Any, s: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + s.now
-
-
 def diffusion(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32") -> Problem:
-    return Problem.of(heat(random(Grid(shape, boundary, dtype), "u", 1), 0.1))
+    return Problem.of(heat_3d(random(Grid(shape, boundary, dtype), "u", 1), 0.1))
 
 
 def profiles(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32") -> Problem:
@@ -108,7 +98,7 @@ def radar(shape: Index, boundary: Edges = "fixed", dtype: Dtype = "float32", sou
                 absorbed(ex, hy, hz, random(grid, "psi", 7, within=layer), b).within(layer),
             )
         ),
-        add(ez, grid.signal("s", np.linspace(1, 2, 6))).within(Box.cell(middle)),
+        source_3d(ez, grid.signal("s", np.linspace(1, 2, 6))).within(Box.cell(middle)),
     ]
     last = tuple(n - 1 for n in shape)
     places = [("ez", middle), ("hy", (0, 0, 0)), ("ex", last), ("cb", (2, 3, 4)), ("p", (1, 5, 2)), ("ex", (3, 2, 1))]

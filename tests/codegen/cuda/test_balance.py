@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from runtime_problems import heat_3d, source_3d
 from stream_examples import absorbers, relaxation
-from stream_examples_3d import add, diffusion, heat
+from stream_examples_3d import diffusion
 
 from peergrid import Grid, Options, Problem
 from peergrid.bench.problems import radar
@@ -97,7 +98,7 @@ def test_layers_of_a_cube_cost() -> None:
     grid = Grid((64, 64, 64))
     u, pulse = grid.field("u"), grid.signal("s", np.ones(4))
     layer = Box((0, 0, 0), (6, 64, 64))
-    found = rows(balanced(Problem.of([heat(u, 0.1), add(u, pulse).within(layer)]), 4, 2))
+    found = rows(balanced(Problem.of([heat_3d(u, 0.1), source_3d(u, pulse).within(layer)]), 4, 2))
     assert found[0] < min(found[1:])
 
 

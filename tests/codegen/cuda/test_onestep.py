@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from runtime_problems import PROBLEMS
+from runtime_problems import PROBLEMS, heat_2d, source
 
 from peergrid import Box, Grid, Problem, stencil
 from peergrid.codegen.cuda.gpu_model import H200
@@ -17,16 +17,6 @@ from peergrid.codegen.nvrtc import CompileError, compile_cubin, resources
 
 pytest.importorskip("cuda.core")
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-
-
-@stencil
-def heat(u, k):
-    u.next[0, 0] = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
-
-
-@stencil
-def drive(u, s):
-    u.next[0, 0] = u[0, 0] + s.now
 
 
 @stencil
@@ -42,8 +32,8 @@ def smooth(u):
 def driven() -> Problem:
     grid = Grid((512, 512))
     u = grid.field("u")
-    source = drive(u, grid.signal("s", [1.0, 2.0])).within(Box.cell((100, 200)))
-    return Problem.of([heat(u, 0.2), source])
+    lamp = source(u, grid.signal("s", [1.0, 2.0])).within(Box.cell((100, 200)))
+    return Problem.of([heat_2d(u, 0.2), lamp])
 
 
 def test_a_source_joins_the_stage_before_it() -> None:
@@ -55,7 +45,7 @@ def test_a_source_joins_the_stage_before_it() -> None:
 def test_a_field_written_twice_passes_through_scratch() -> None:
     grid = Grid((32, 32))
     u = grid.field("u")
-    problem = Problem.of([heat(u, 0.2), smooth(u)])
+    problem = Problem.of([heat_2d(u, 0.2), smooth(u)])
     first, second = groups(problem)
     assert (first.before["u"], first.after["u"]) == (SOURCE, 0)
     assert (second.before["u"], second.after["u"]) == (0, TARGET)
@@ -107,7 +97,7 @@ def test_the_interior_pays_nothing_for_source_and_edge() -> None:
 def test_a_step_of_one_kernel_begins_where_the_one_before_ended() -> None:
     grid = Grid((512, 512))
     u = grid.field("u")
-    one, two = Problem.of([heat(u, 0.2)]), Problem.of([heat(u, 0.2), smooth(u)])
+    one, two = Problem.of([heat_2d(u, 0.2)]), Problem.of([heat_2d(u, 0.2), smooth(u)])
     turning = "a.target ? gridDim.x - 1 - blockIdx.x : blockIdx.x"
     assert turning in OneStepKernels.of(one, [[grid.box]]).source
     assert turning not in OneStepKernels.of(two, [[grid.box]]).source
@@ -115,7 +105,7 @@ def test_a_step_of_one_kernel_begins_where_the_one_before_ended() -> None:
 
 def test_small_regions_share_a_launch() -> None:
     grid = Grid((40, 40), boundary="reflecting")
-    problem = Problem.of(heat(grid.field("u"), 0.2))
+    problem = Problem.of(heat_2d(grid.field("u"), 0.2))
     (group,) = groups(problem)
     assert not any(is_wide(region, grid.box.size, H200) for region in regions(problem, 0, group, grid.box))
     assert len(OneStepKernels.of(problem, [[grid.box]]).launches([grid.box])) == 1

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stream_examples_3d import add, heat, radar
+from runtime_problems import heat_3d, source_3d
+from stream_examples_3d import radar
 
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import OneStepKernels
@@ -38,9 +39,9 @@ def test_row_regions_of_overlapping_regions_hold_no_other_cells() -> None:
     """What boxes need around them overlaps; between two such regions a source's row is another's."""
     grid = Grid((48, 22, 45), ("fixed", "reflecting", "fixed"))
     u = grid.field("u", 0)
-    source = Stage((add(u, grid.signal("s", [1.0])).within(Box.cell((12, 10, 25))),))
+    source = Stage((source_3d(u, grid.signal("s", [1.0])).within(Box.cell((12, 10, 25))),))
     problem, boxes = (
-        Problem.of([source, heat(u, 0.1)]),
+        Problem.of([source, heat_3d(u, 0.1)]),
         ((0, 0, 48, 5), (0, 17, 48, 22), (7, 5, 14, 17), (14, 5, 18, 17)),
     )
     around = [Box((zlo, ylo, 0), (zhi, yhi, 45)) for zlo, ylo, zhi, yhi in boxes]
@@ -67,7 +68,7 @@ def test_what_has_most_of_the_cells_has_a_kernel_of_its_own() -> None:
     """Also where the grid is small; the rest shares launches."""
     grid = Grid((40, 40, 80))
     u = grid.field("u", 0)
-    problem = Problem.of([heat(u, 0.1)])
+    problem = Problem.of([heat_3d(u, 0.1)])
     inner, *rest = reversed(OneStepKernels.of(problem, [[grid.box]]).launches([grid.box]))
     assert inner.kernel == "wide_0"
     assert 2 * inner.box.size > grid.box.size

@@ -14,8 +14,9 @@ from host_maps import tensor_map
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_problems import absorbing
+from runtime_problems import heat_3d
 from stream_examples import random
-from stream_examples_3d import diffusion, heat, profiles, radar, two_fields, wide_reads, yee
+from stream_examples_3d import diffusion, profiles, radar, two_fields, wide_reads, yee
 from table_problems import media
 
 from peergrid.bench.problems import noisy
@@ -322,7 +323,7 @@ def large(make: str, shape: Index) -> StreamKernel:
     """The kernel of a problem whose fields have no values of their own."""
     grid = Grid(shape)
     if make == "heat":
-        problem = Problem.of(heat(grid.field("u"), 0.1))
+        problem = Problem.of(heat_3d(grid.field("u"), 0.1))
     else:
         p, q = (grid.profile(name, axis, np.ones(shape[axis])) for name, axis in (("p", 1), ("q", 2)))
         problem = Problem.of(wave(*(grid.field(name) for name in ("u", "prev", "m")), p, q))

@@ -11,6 +11,7 @@ import pytest
 from executions import STEPS, carry_through, load
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
+from runtime_problems import damped_3d, source_3d
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200, Streams
@@ -62,11 +63,6 @@ def tilted(u: Any, g: Any, m: Any) -> None:
     u.next[0, 0, 0] = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + m[0, 0, 0] * along
 
 
-@stencil
-def add(u: Any, s: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + s.now
-
-
 def fields(boundary: Boundary | tuple[Boundary, ...]) -> tuple[Grid, Any, Any]:
     grid, noise = Grid(SHAPE, boundary), np.random.default_rng(1)
     now = noise.uniform(0.1, 0.3, SHAPE)
@@ -81,7 +77,7 @@ def plain(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
 def shot(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """A source and a receiver, the cells of which are made anew behind the stream."""
     grid, u, m = fields(boundary)
-    source = add(u, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((20, 9, 11)))
+    source = source_3d(u, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((20, 9, 11)))
     return Problem.of([wave(u, m), Stage((source,))], [Receiver("0", "u", (50, 30, 40))])
 
 
@@ -103,13 +99,8 @@ def driven() -> Problem:
     """A source between the two launches of a step, near which two streams of a device must not run at once."""
     grid, u, m = fields("fixed")
     g = grid.field("g", 0.0)
-    source = add(g, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((20, 18, 30)))
+    source = source_3d(g, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((20, 18, 30)))
     return Problem.of([slope(g, u), Stage((source,)), tilted(u, g, m)])
-
-
-@stencil
-def damp(u: Any, d: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] * d[0, 0, 0]
 
 
 def layered() -> Problem:
@@ -117,7 +108,7 @@ def layered() -> Problem:
     grid, u, m = fields("fixed")
     d = grid.profile("d", 1, np.linspace(0.8, 0.9, SHAPE[1]))
     sides = (grid.box.with_axis(1, 0, 3), grid.box.with_axis(1, SHAPE[1] - 3, SHAPE[1]))
-    return Problem.of([wave(u, m), Stage(tuple(damp(u, d).within(side) for side in sides))])
+    return Problem.of([wave(u, m), Stage(tuple(damped_3d(u, d).within(side) for side in sides))])
 
 
 def executor_of(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from host_driver import HostDriver
-from runtime_problems import electric, magnetic
+from runtime_problems import electric, heat_3d, magnetic, source_3d
 
 from peergrid import Box, Grid, Options, Problem, Receiver, stencil
 from peergrid.codegen.cuda.choose.balance import balanced
@@ -69,23 +69,12 @@ def own(distance: int) -> Problem:
     return Problem.of(stages, Receiver("r", "Ez", (160 + distance, 100)))
 
 
-@stencil
-def heat(u: Any, k: float) -> None:
-    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
-    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
-
-
-@stencil
-def warm(u: Any, s: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + s.now
-
-
 def room(distance: int) -> Problem:
     """Heat in three dimensions with a source in one cell."""
     grid = Grid((96, 64, 64))
     u, cell = grid.field("u", np.random.default_rng(1).random(grid.shape)), (30 + distance, 30 + distance // 2, 30)
-    lit = warm(u, grid.signal("s", np.linspace(0, 1, 9))).within(Box.cell(cell))
-    return Problem.of([heat(u, 0.1), lit], Receiver("r", "u", (cell[0] + 2, *cell[1:])))
+    lit = source_3d(u, grid.signal("s", np.linspace(0, 1, 9))).within(Box.cell(cell))
+    return Problem.of([heat_3d(u, 0.1), lit], Receiver("r", "u", (cell[0] + 2, *cell[1:])))
 
 
 PROBLEMS: dict[str, Callable[[int], Problem]] = {"radar": radar, "own": own, "room": room}

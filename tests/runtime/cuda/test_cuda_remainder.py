@@ -11,6 +11,7 @@ from executions import STEPS
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
+from runtime_problems import damped_3d, heat_3d, source_3d
 
 from peergrid import Options
 from peergrid.codegen.cuda.choose.shape3d import pass3d
@@ -49,11 +50,6 @@ def absorbed(p: Any, vz: Any, psi: Any, b: Any) -> None:
     p.next[0, 0, 0] = p[0, 0, 0] - 0.1 * psi[0, 0, 0]
 
 
-@stencil
-def add(p: Any, s: Any) -> None:
-    p.next[0, 0, 0] = p[0, 0, 0] + s.now
-
-
 def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """Sound with layers of memory at both ends of axes 0 and 2, a source, receivers inside and in the layers."""
     grid = Grid(SHAPE, boundary)
@@ -67,7 +63,7 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
         absorbed(p, vz, grid.field(f"psi{n}", within=box), b).within(box) for n, box in enumerate(grid.box - inside)
     ]
     pulse = grid.signal("s", np.linspace(1, 2, 8))
-    stages = [flow(p, vz, vy, vx, 0.2), Stage((plain, *layers)), add(p, pulse).within(Box.cell((9, 8, 21)))]
+    stages = [flow(p, vz, vy, vx, 0.2), Stage((plain, *layers)), source_3d(p, pulse).within(Box.cell((9, 8, 21)))]
     places = [
         ("p", (9, 8, 21)),
         ("vx", (0, 0, 0)),
@@ -104,17 +100,6 @@ def test_large_regions_beside_small_ones(seed: int) -> None:
     )
 
 
-@stencil
-def heat(u: Any, k: float) -> None:
-    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
-    u.next[0, 0, 0] = u[0, 0, 0] + k * (around - 6 * u[0, 0, 0])
-
-
-@stencil
-def damped(u: Any, d: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] * d[0, 0, 0]
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("depth", [4, 8])
 def test_boundary_and_interior_share_what_four_steps_leave_in_between(depth: int, seed: int) -> None:
@@ -122,7 +107,7 @@ def test_boundary_and_interior_share_what_four_steps_leave_in_between(depth: int
     grid = Grid((44, 14, 40))
     u = grid.field("u", np.random.default_rng(3).random(grid.shape))
     d = grid.profile("d", 1, np.linspace(0.2, 0.9, 14))
-    problem = Problem.of([heat(u, 0.1), Stage((damped(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))])
+    problem = Problem.of([heat_3d(u, 0.1), Stage((damped_3d(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))])
     options = Options("overlap", depth=depth, block=4)
     assert carried_out(problem, (2, 1, 1), options, HostDriver(seed=seed, gpu=GPU)) == expected(problem)
 
@@ -133,8 +118,8 @@ def test_boundary_and_interior_share_scratch_of_the_same_step_alone(seed: int) -
     grid = Grid((44, 14, 40))
     u = grid.field("u", np.random.default_rng(3).random(grid.shape))
     d = grid.profile("d", 1, np.linspace(0.2, 0.9, 14))
-    layer = Stage((damped(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))
-    problem = Problem.of([heat(u, 0.1), heat(u, 0.05), layer])
+    layer = Stage((damped_3d(u, d).within(grid.box.with_axis(1, 0, LAYERS)),))
+    problem = Problem.of([heat_3d(u, 0.1), heat_3d(u, 0.05), layer])
     options, driver = Options("overlap", depth=2), HostDriver(seed=seed, gpu=GPU)
     assert carried_out(problem, (2, 1, 1), options, driver) == expected(problem)
     assert "stream3d" in driver.kernels

@@ -13,6 +13,7 @@ from executions import STEPS
 from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
+from runtime_problems import source_3d
 
 from peergrid import Options
 from peergrid.codegen.cuda.choose.one_step3d import one_pass
@@ -58,11 +59,6 @@ def wave(u: Any, m: Any) -> None:
     u.next[0, 0, 0] = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + m[0, 0, 0] * (around - 6 * u[0, 0, 0])
 
 
-@stencil
-def add(u: Any, s: Any) -> None:
-    u.next[0, 0, 0] = u[0, 0, 0] + s.now
-
-
 def written(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """A wave by hand: two sources of a cell in common, receivers there and elsewhere."""
     grid, noise = Grid(SHAPE, boundary), np.random.default_rng(1)
@@ -73,7 +69,7 @@ def written(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     m = grid.field("m", noise.uniform(0.1, 0.3, SHAPE))
     pulse = grid.signal("s", np.linspace(1, 2, 8))
     boxes = Box((19, 8, 9), (21, 10, 12)), Box((20, 9, 11), (23, 11, 13))
-    sources = [Stage((add(u, pulse).within(box),)) for box in boxes]
+    sources = [Stage((source_3d(u, pulse).within(box),)) for box in boxes]
     cells = [(20, 9, 11), (5, 5, 5), (39, 17, 36), (0, 0, 0)]
     return Problem.of([wave(u, m), *sources], [Receiver(str(n), "u", cell) for n, cell in enumerate(cells)])
 

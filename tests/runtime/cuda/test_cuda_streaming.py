@@ -13,7 +13,7 @@ from executions import step_by_step as expected
 from host_driver import COMPILER, HostDriver
 from host_runs import carried_out
 from layer_problems import absorbing
-from runtime_problems import heat_3d
+from runtime_problems import damped_3d, heat_3d, source_3d
 
 from peergrid import Options
 from peergrid.codegen.cuda.gpu_model import H200
@@ -44,11 +44,6 @@ def wave(u: Any, v: Any, m: Any) -> None:
 
 
 @stencil
-def damped(v: Any, d: Any) -> None:
-    v.next[0, 0, 0] = v[0, 0, 0] * d[0, 0, 0]
-
-
-@stencil
 def flow(p: Any, vz: Any, vy: Any, vx: Any) -> None:
     vz.next[0, 0, 0] = vz[0, 0, 0] - 0.2 * (p[1, 0, 0] - p[0, 0, 0])
     vy.next[0, 0, 0] = vy[0, 0, 0] - 0.2 * (p[0, 1, 0] - p[0, 0, 0])
@@ -60,11 +55,6 @@ def pressure(p: Any, vz: Any, vy: Any, vx: Any) -> None:
     p.next[0, 0, 0] = p[0, 0, 0] - 0.3 * (
         (vz[0, 0, 0] - vz[-1, 0, 0]) + (vy[0, 0, 0] - vy[0, -1, 0]) + (vx[0, 0, 0] - vx[0, 0, -1])
     )
-
-
-@stencil
-def add(p: Any, s: Any) -> None:
-    p.next[0, 0, 0] = p[0, 0, 0] + s.now
 
 
 def random(grid: Grid, name: str, seed: int) -> Field:
@@ -79,8 +69,8 @@ def waves(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     layer = grid.box.with_axis(0, 0, LAYERS)
     stages = [
         wave(u, v, m),
-        Stage((damped(v, d).within(layer),)),
-        add(v, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 11, 20))),
+        Stage((damped_3d(v, d).within(layer),)),
+        source_3d(v, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 11, 20))),
         wave(v, u, m),
     ]
     cells = [("u", (24, 11, 20)), ("v", (24, 12, 22)), ("u", (1, 5, 7)), ("m", (30, 3, 40))]
@@ -126,14 +116,14 @@ def changed_behind(layer: Box) -> Problem:
     grid = Grid(SHAPE, "fixed")
     u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
     d = grid.profile("d", 0, np.linspace(0.2, 0.9, SHAPE[0]))
-    return Problem.of([wave(u, v, m), wave(v, u, m), Stage((damped(v, d).within(layer),))])
+    return Problem.of([wave(u, v, m), wave(v, u, m), Stage((damped_3d(v, d).within(layer),))])
 
 
 def driven_before() -> Problem:
     """A source before two launches, which the first one reads and the second one writes over."""
     grid = Grid(SHAPE, "fixed")
     u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
-    source = add(u, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 7, 20)))
+    source = source_3d(u, grid.signal("s", np.linspace(1, 2, 8))).within(Box.cell((24, 7, 20)))
     return Problem.of([Stage((source,)), wave(u, v, m), wave(v, u, m)])
 
 
