@@ -75,9 +75,11 @@ class Rings:
         return part(self.whole, self.stages) if len(self.stages) < len(self.whole.stages) else self.whole
 
     def version(self, field: str, *, after: bool) -> int:
-        """The block of memory that has a state field before or after these stages (see `onestep.groups`): in tiles,
-        where later groups whose other updates write the field change nothing.
+        """The block of memory that has a field before or after these stages (see `onestep.groups`): in tiles, where
+        later groups whose other updates write the field change nothing.
         """
+        if field not in self.whole.state:
+            return SOURCE
         made, usual = groups(self.whole), usual_updates(self.whole)
         writing = [group for group in made if any(field in usual[stage] for stage in group.stages)]
         if not writing:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.grid import Index
 
@@ -56,7 +55,7 @@ def tensors(rings: Rings, given: Any, stored: Callable[[str], Stored], encode: E
         number, cells = names.index(name), stored(name)
         field = given["fields"][number]
         planes, rows = (int(pitch) * size for pitch in field["pitch"])
-        block = rings.version(name, after=False) if name in rings.whole.state else SOURCE
+        block = rings.version(name, after=False)
         begin = cells.first[0] * planes + cells.first[1] * rows + cells.first[2] * size
         box = (width * size // ELEMENT, height, 1)
         place["first"] = cells.first

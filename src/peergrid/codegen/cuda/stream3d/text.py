@@ -12,7 +12,6 @@ from peergrid.codegen.cuda.blocked.levels import Node
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.names import flag
-from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.stream3d.bounds import around, bounds, known
@@ -155,7 +154,7 @@ class Text:
         growth = footprint(problem, self.rings.steps).inputs[name]
         need = around(growth)
         home = unbounded(problem, problem.fields[name].box)
-        block = self.rings.version(name, after=False) if name in self.rings.whole.state else SOURCE
+        block = self.rings.version(name, after=False)
         reach = bounds(known(self.rings, name, block))
         return f"{self._arguments.fields.index(name)}, {block}, {bounds(need)}, {reach}, {bounds(home)}"
 
