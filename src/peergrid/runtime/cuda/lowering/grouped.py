@@ -14,7 +14,7 @@ from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.processes import Calls
 from peergrid.runtime.cuda.lowering.copies import memcpy
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.messages import Message, counted, half_of
+from peergrid.runtime.cuda.lowering.messages import Message, counted, half_of, other_end
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer
 from peergrid.schedule.ops import Send
 
@@ -41,10 +41,9 @@ class GroupedMessages:
                 move(moved.source, packed, moved)
         call(entry("ncclGroupStart"))
         for op, moved, packed in sorted(moves, key=lambda move: move[0].tag):
-            sends = isinstance(op, Send)
-            function, peer = ("ncclSend", op.target_device) if sends else ("ncclRecv", op.source_device)
+            function, peer = "ncclSend" if isinstance(op, Send) else "ncclRecv", self.peers[other_end(op)]
             stream = devices.stream(queue)
-            call(entry(function), packed.address, moved.bytes, BYTES, self.peers[peer], self.calls.address, stream)
+            call(entry(function), packed.address, moved.bytes, BYTES, peer, self.calls.address, stream)
         call(entry("ncclGroupEnd"))
         for op, moved, packed in moves:
             if not isinstance(op, Send) and packed != moved.target:

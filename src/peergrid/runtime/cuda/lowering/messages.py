@@ -84,12 +84,16 @@ class Messages:
         """The lines of some iterations; peers: the process of each device; before: messages of each so far."""
         for flag, op in self.ops.items():
             sends, buffers = isinstance(op, Send), tuple(self.buffers[flag])
-            peer = peers[op.target_device if sends else op.source_device]
             words = self._word(flag, QUEUE), self._word(flag, CARRIER)
-            yield Line(op.tag, peer, sends, buffers, *words, before.get(flag, 0), times * len(buffers))
+            yield Line(op.tag, peers[other_end(op)], sends, buffers, *words, before.get(flag, 0), times * len(buffers))
 
     def _word(self, flag: Flag, side: str) -> int:
         return self.execution.message_words.address(Flag(flag.device, f"{flag.name} {side}"))
+
+
+def other_end(op: Message) -> int:
+    """The device that a message goes to or comes from."""
+    return op.target_device if isinstance(op, Send) else op.source_device
 
 
 def half_of(execution: ExecutionContext, op: Message, *, symmetric: bool = False) -> Transfer:

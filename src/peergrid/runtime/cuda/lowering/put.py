@@ -14,7 +14,7 @@ from peergrid.codegen.cuda import put
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.device.processes import Heap, Processes
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
-from peergrid.runtime.cuda.lowering.messages import Message, half_of
+from peergrid.runtime.cuda.lowering.messages import Message, half_of, other_end
 from peergrid.runtime.cuda.lowering.transfer import Side, Transfer
 from peergrid.schedule import Schedule
 from peergrid.schedule.ops import Receive, Send
@@ -55,8 +55,7 @@ class PutMessages:
 
     def _rows(self, op: Message) -> Iterator[tuple[object, ...]]:
         """The parts of a message, as `codegen.cuda.put.PART` describes them."""
-        sends = isinstance(op, Send)
-        peer = self.peers[op.target_device if sends else op.source_device]
+        sends, peer = isinstance(op, Send), self.peers[other_end(op)]
         for place, part in enumerate(parts(half_of(self.execution, op, symmetric=True))):
             pitches = [(0,) * (2 - len(side.pitches)) + side.pitches for side in (part.source, part.target)]
             counts = (1,) * (2 - len(part.counts)) + part.counts
