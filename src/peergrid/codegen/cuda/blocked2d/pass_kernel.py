@@ -32,9 +32,8 @@ from peergrid.codegen.cuda.blocked2d.strips.kernel import (
 )
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, rows_of, tiles
 from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.norm import NORM_SUM_BYTES
 from peergrid.codegen.cuda.skeletons import include
-from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
+from peergrid.codegen.norm import NORM_COLUMNS, NORM_LEAVES, NORM_ROWS
 from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Problem
@@ -125,7 +124,7 @@ class PassKernel(TiledKernel):
     def sums(self) -> Program:
         """The kernel that adds up the partial sums of the norms."""
         source = "\n".join((prelude(Arguments(self.problem), self.norm), include("norm_sum.cuh")))
-        return Program(source, "norm_sum", 256, NORM_SUM_BYTES)
+        return Program(source, "norm_sum", NORM_LEAVES, 8 * NORM_LEAVES)
 
     @property
     def grid_cut(self) -> Cut:
