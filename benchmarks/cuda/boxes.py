@@ -110,7 +110,7 @@ class Pass:
 
 
 def _cells(launch: Launch) -> int:
-    extent = (launch.regions["hi"] - launch.regions["lo"])[:, :2].astype(int)
+    extent = launch.extents[:, :2].astype(int)
     return int((extent[:, 0] * extent[:, 1]).sum())
 
 

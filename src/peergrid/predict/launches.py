@@ -242,7 +242,7 @@ def _tiles1d(kernel: PassKernel1D, site: Site, boxes: Boxes) -> Iterator[KernelW
     slots = _slots(site.gpu, kernel.interior, shape1d.registers(kernel))
     for box in boxes:
         for launch in kernel.launches(box, slots, site.recorded):
-            shape = (launch.regions["hi"] - launch.regions["lo"])[:, 0]
+            shape = launch.extents[:, 0]
             own, plan = float(shape.sum()), levels(site.problem, 1)
             moved = own * plan.moved * site.problem.itemsize
             interior = launch.program is kernel.interior
@@ -303,7 +303,7 @@ def _tiles3d(kernel: PassKernel3D, site: Site, boxes: Boxes) -> Iterator[KernelW
     for box in boxes:
         short = kernel.shorter(box, slots, slots)
         for launch in short.launches(box, slots, site.recorded):
-            shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
+            shape = launch.extents[:, :3]
             planes = shape[:, 0] + overhead(problem, steps)
             own = float(shape.prod(axis=1).sum())
             moved = own * _loaded(problem, steps) * problem.itemsize
@@ -347,7 +347,7 @@ def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:
     slots = [_slots(site.gpu, program, STREAM_REGISTERS) for program in kernel.programs]
     for number, launch in enumerate(kernel.launches(box, slots)):
         rings, stages = kernel.pipelines[number], kernel.stages[number]
-        shape = (launch.regions["hi"] - launch.regions["lo"])[:, :3]
+        shape = launch.extents[:, :3]
         planes = shape[:, 0] + overhead(problem, 1)
         inputs, finals = len(rings.levels.inputs), len(rings.levels.finals)
         moved = float(shape.prod(axis=1).sum()) * (inputs + finals) * problem.itemsize

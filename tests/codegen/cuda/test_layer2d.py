@@ -156,8 +156,7 @@ def test_what_wraps_is_a_strip_for_a_box_without_interior_tiles() -> None:
     problem = relaxation((110, 300), ("periodic", "fixed"))
     kernel = replace(kernel_of(problem), norm="u", boundary_rows=24)
     rows = {
-        launch.program.entry: int((launch.regions["hi"] - launch.regions["lo"])[:, 1].sum())
-        for launch in kernel.launches(Box((96, 0), (110, 300)), 4)
+        launch.program.entry: int(launch.extents[:, 1].sum()) for launch in kernel.launches(Box((96, 0), (110, 300)), 4)
     }
     assert set(rows) == {"edge2d", "layer2d"}
     assert rows["edge2d"] <= 24 < 270 <= rows["layer2d"]
@@ -205,7 +204,7 @@ def test_absorbers_on_all_sides(depth: int, dtype: str) -> None:
     outcome = advance(problem, kernel_of(problem, 4))
     assert outcome.entries == ALL
     edge = next(launch for launch in outcome.launches if launch.program.entry == "edge2d")
-    assert (edge.regions["hi"] - edge.regions["lo"])[:, :2].prod(axis=1).sum() < 5 * (depth + 20) ** 2  # corners alone
+    assert edge.extents[:, :2].prod(axis=1).sum() < 5 * (depth + 20) ** 2  # corners alone
     assert outcome.agrees
 
 

@@ -41,6 +41,12 @@ class Launch:
     def blocks(self) -> int:
         return -(-len(self.regions) // self.program.tiles_per_block)
 
+    @property
+    def extents(self) -> NDArray[Any]:
+        """The cells of each tile along the axes, shape (tiles, 3)."""
+        extents: NDArray[Any] = self.regions["hi"] - self.regions["lo"]
+        return extents
+
 
 def regions_of(boxes: Sequence[Box]) -> NDArray[Any]:
     """Tiles as the table that kernels read."""

@@ -117,7 +117,7 @@ class StreamKernel:
     def clocks(self, number: int, launch: Launch, blocks: int) -> int:
         """The most clocks of a block of a launch of so many blocks."""
         rings = self.pipelines[number]
-        planes = (launch.regions["hi"] - launch.regions["lo"])[:, 0] + rings.early
+        planes = launch.extents[:, 0] + rings.early
         each = -(-planes // rings.shape.unroll) * rings.shape.unroll
         return max(int(each[block::blocks].sum()) for block in range(blocks))
 

@@ -82,8 +82,7 @@ class DeviceTiles:
         """
         if self._kernel.steps > 1 or interior.program is not self._kernel.interior:
             return False
-        rows = (interior.regions["hi"] - interior.regions["lo"])[:, 0]
-        return int(rows.max()) >= self._execution.gpu.long_rows
+        return int(interior.extents[:, 0].max()) >= self._execution.gpu.long_rows
 
     def _tiles(self, device: int, boxes: Boxes) -> Iterator[Launch]:
         recorded = self._execution.memory.recorded[device]
