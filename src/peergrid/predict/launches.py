@@ -29,6 +29,7 @@ from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
+from peergrid.runtime.cuda.lowering.slabs import SlabsPlan
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
 from peergrid.schedule import Layout
@@ -342,8 +343,13 @@ def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
         yield from single_steps(replace(site, made=plan.setting.problem), cells)
 
 
+def _by_slabs(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
+    for plan, cells in made.shares(boxes):
+        yield from launches(plan, site, cells)
+
+
 def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:
-    problem = site.problem
+    problem = kernel.problem
     slots = [_slots(site.gpu, program, STREAM_REGISTERS) for program in kernel.programs]
     for number, launch in enumerate(kernel.launches(box, slots)):
         rings, stages = kernel.pipelines[number], kernel.stages[number]
@@ -380,6 +386,7 @@ LAUNCHES: dict[type, Callable[[Any, Site, Boxes], Iterable[KernelWork]]] = {
     OneStepPlan: _by_regions,
     TiledPlan: _by_tiles,
     StreamingPlan: _by_streams,
+    SlabsPlan: _by_slabs,
     SummedPlan: _summed,
 }
 

@@ -18,7 +18,7 @@ USUAL = machine_named("h200-x2")
 # Several stages in one pass, planes asked for one clock before they are read: room for more rows or columns of a tile.
 ONE_AHEAD = (
     StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
-    StreamShape(128, 17, 1, 1, lead=2, tensor=True, hints=True),
+    StreamShape(128, 16, 1, 1, lead=2, tensor=True, hints=True),
     StreamShape(256, 10, 2, 1, lead=3),
     StreamShape(256, 8, 2, 1, lead=3),
     StreamShape(128, 12, 1, 1, lead=4),

@@ -9,33 +9,38 @@ from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.correctable import correctable
-from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
+from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, busy_cells
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.tensors import copied
 from peergrid.codegen.cuda.stream_shape import StreamShape
-from peergrid.stencil import Problem, footprint
+from peergrid.grid import Box
+from peergrid.stencil import Problem, advanced_box, footprint
 from peergrid.stencil.remember import remembered
 
 MOST_KEPT = 72  # registers of a thread for planes that it keeps: more leave the update too few
 MOST_KEPT_BY_FEW = 96  # the same in blocks of so few threads that each may have all registers that there are:
 FEW_THREADS = 256
+BETTER = 1.2  # times fewer cells of tiles, idle ones counted: more than shapes differ in speed
 
 
 @remembered()
-def one_pass(problem: Problem, gpu: GpuModel = H200) -> StreamKernel | None:
-    """The kernels that make one step of a 3D problem in as few passes over memory as pay; None where none can."""
+def one_pass(problem: Problem, gpu: GpuModel = H200, within: Box | None = None) -> StreamKernel | None:
+    """The kernels that make one step of a 3D problem in as few passes over memory as pay; None where none can.
+
+    within: the cells that they make, of all; their tiles divide these well.
+    """
     if not supported(problem):
         return None
     usual = usual_updates(problem)  # other updates alone, as of receivers between nodes, need no stream
     stages = tuple(group.stages for group in groups(problem) if any(usual[stage] for stage in group.stages))
-    whole = tuple(range(len(problem.stages)))
+    whole, box = tuple(range(len(problem.stages))), advanced_box(problem) & (within or problem.grid.box)
     if len(stages) > 1 and not _far(problem, whole):
-        shape = _shape(problem, whole, gpu)
+        shape = _shape(problem, whole, gpu, box)
         if shape is not None:
             return StreamKernel(problem, 1, (shape,), (whole,))
     if len(stages) > 1 and not _settled(problem):
         return None
-    shapes = [_shape(problem, part, gpu) for part in stages]
+    shapes = [_shape(problem, part, gpu, box) for part in stages]
     found = [shape for shape in shapes if shape is not None]
     return StreamKernel(problem, 1, tuple(found), stages) if len(found) == len(stages) else None
 
@@ -78,17 +83,25 @@ def _settled(problem: Problem) -> bool:
     return True
 
 
-def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> StreamShape | None:
-    """The first shape that fits."""
-    for shape in _shapes(problem, stages, gpu):
-        rings = Rings(problem, 1, shape, stages)
-        if (rings.layered and not correctable(rings)) or (shape.tensor and not copied(rings)):
-            continue
-        kept = rings.kept * shape.rows_each * rings.width * problem.itemsize // 4
-        few = shape.threads(problem.itemsize) <= FEW_THREADS
-        if rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared:
-            return shape
-    return None
+def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel, box: Box) -> StreamShape | None:
+    """The first shape that fits or, of those with tensor copies, one whose tiles divide the box much better."""
+    found = (shape for shape in _shapes(problem, stages, gpu) if _fits(Rings(problem, 1, shape, stages), gpu))
+    first = next(found, None)
+    if first is None or not first.tensor or box.empty:
+        return first
+    better = {shape: busy_cells(Rings(problem, 1, shape, stages), box, gpu) for shape in found if shape.tensor}
+    usual = busy_cells(Rings(problem, 1, first, stages), box, gpu)
+    return next((shape for shape, busy in better.items() if BETTER * busy < usual), first)
+
+
+def _fits(rings: Rings, gpu: GpuModel) -> bool:
+    """True if threads have the registers and blocks the shared memory for some rings."""
+    shape, size = rings.shape, rings.problem.itemsize
+    if (rings.layered and not correctable(rings)) or (shape.tensor and not copied(rings)):
+        return False
+    kept = rings.kept * shape.rows_each * rings.width * size // 4
+    few = shape.threads(size) <= FEW_THREADS
+    return rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared
 
 
 def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterator[StreamShape]:

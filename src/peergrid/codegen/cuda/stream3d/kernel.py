@@ -141,7 +141,7 @@ class StreamKernel:
         """
         if box.empty or box.shape[0] < LEAST_PLANES:
             return False
-        busy = sum(_busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
+        busy = sum(busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
         filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
         nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
         reads = len(self.pipelines[0].beside) if nodes == 1 else gpu.many_reads
@@ -188,7 +188,7 @@ class StreamKernel:
         return Parts((interior,), box - interior, disjoint(point & interior for point in (*points, *heard)))
 
 
-def _busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
+def busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
     """The cells that all multiprocessors could make while the busiest makes its tiles of a box."""
     slots, count = _slots(rings, gpu), prod(map(len, across(rings, box)))
     cut = pieces(rings, box, count, slots)

@@ -25,6 +25,7 @@ from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_lau
 from peergrid.codegen.cuda.reduce import ReduceKernel
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
+from peergrid.codegen.cuda.stream3d.slabs import slabs
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -35,6 +36,7 @@ from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.own_plan import OwnPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Texts, Work, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.slabs import SlabsPlan, works_in
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
 from peergrid.runtime.memory import owned_receivers
@@ -204,12 +206,26 @@ class Kernels:
             if wrapping is not None:
                 return StreamingPlan(setting, wrapping, works)
             return TiledPlan(setting, self._several(steps), works)
-        largest = max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
-        streamed = one_pass(problem, self.gpu) if problem.grid.ndim == 3 else None
-        if streamed is not None and streamed.parts(largest, self.gpu).interior and _independent(streamed, works):
-            return StreamingPlan(setting, streamed, works)
-        kernel = one_step(problem, largest.size, self.gpu)
+        if problem.grid.ndim == 3:
+            streamed = self._streaming(one_pass(problem, self.gpu), works)
+            return streamed or self._in_slabs(works) or OneStepPlan(setting, works)
+        kernel = one_step(problem, _largest(works).size, self.gpu)
         return OneStepPlan(setting, works) if kernel is None else TiledPlan(setting, kernel, works)
+
+    def _streaming(self, kernel: StreamKernel | None, works: Works) -> StreamingPlan | None:
+        """The plan by a kernel that streams; None where it does not pay."""
+        if kernel is None or not kernel.parts(_largest(works), self.gpu).interior or not _independent(kernel, works):
+            return None
+        return StreamingPlan(self._setting, kernel, works)
+
+    def _in_slabs(self, works: Works) -> SlabsPlan | None:
+        """The plan by slabs whose updates differ; None where no kernel streams."""
+        setting, parts = self._setting, list[tuple[Box, KernelPlan]]()
+        for slab, problem in slabs(setting.problem) if setting.rotation is None else ():
+            if cells := works_in(slab, works):
+                streamed = self._streaming(one_pass(problem, self.gpu, slab), cells)
+                parts.append((slab, streamed or OneStepPlan(setting, cells)))
+        return SlabsPlan(tuple(parts)) if any(plan.streams for _, plan in parts) else None
 
     def _one_by_one(self, steps: int, works: Works, own: OwnKernel) -> KernelPlan:
         if steps > 1:
@@ -249,6 +265,11 @@ class Kernels:
             and all(self.reaches(halo.source, halo.target) for halo in plan.halos)
             and _exchanging(plan)
         )
+
+
+def _largest(works: Works) -> Box:
+    """The largest box that a device advances."""
+    return max((box for _, boxes in works for box in boxes), key=lambda box: box.size)
 
 
 def _independent(kernel: StreamKernel, works: Works) -> bool:
