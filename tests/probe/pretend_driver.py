@@ -62,6 +62,7 @@ class PretendDriver:
         self.memory: dict[int, np.ndarray] = {}  # type: ignore[type-arg]
         self.next = 1 << 40
         self.owner: dict[int, int] = {}
+        self.spare: list[np.ndarray] = []  # type: ignore[type-arg]  # the host's memory that was given back
         self.current = 0
         self.linked = np.zeros((count, 2), np.int64)  # bytes that crossed a link, sent and received by each GPU
         self.hosted = np.zeros((count, 2), np.int64)  # bytes to and from the host
@@ -106,7 +107,7 @@ class PretendDriver:
 
         def called(*arguments: Any) -> tuple[Any, ...]:
             if name in self.gives:
-                self.held[self.gives[name]] -= 1
+                self._give(self.gives[name], arguments[0])
             if name in self.calls:
                 return 0, self.calls[name](*arguments)
             own = getattr(self, f"_{name}", None)
@@ -131,9 +132,17 @@ class PretendDriver:
 
     def _host(self, size: int, flags: int) -> int:
         self.held["memory"] = self.held.get("memory", 0) + 1
-        block = np.zeros(size, np.uint8)
+        again = next((at for at, block in enumerate(self.spare) if block.size == size), None)
+        block = np.zeros(size, np.uint8) if again is None else self.spare.pop(again)
         self.memory[block.ctypes.data] = block
         return int(block.ctypes.data)
+
+    def _give(self, kind: str, address: int) -> None:
+        self.held[kind] -= 1
+        if kind in ("memory", "range"):
+            block = self.memory.pop(address, None)
+            if self.owner.pop(address, None) is None and block is not None:
+                self.spare.append(block)
 
     def moved(self, to: int, source: int, size: int) -> None:
         """Count a copy that crosses a link."""
