@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -50,14 +51,21 @@ def _fibres() -> Path:
 
 
 def _compiled(text: str, *linked: str) -> Path:
-    """Written under a name of this process's own first, so that others never see half of a file."""
+    """Written under a name of its own first, so that nobody sees half of a file; who else wants it waits for it."""
     known = "\0".join((*OPTIONS, *linked, HEAD, text))
     path = FOLDER / f"{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
     if not path.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        command = [str(COMPILER), *OPTIONS, "-o", str(part), "-x", "c++", "-", "-x", "none", *linked]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        part.replace(path)
+        with (FOLDER / f"{path.name[:2]}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                _compile(text, linked, path)
     return path
+
+
+def _compile(text: str, linked: tuple[str, ...], path: Path) -> None:
+    part = path.with_suffix(f".{os.getpid()}")
+    command = [str(COMPILER), *OPTIONS, "-o", str(part), "-x", "c++", "-", "-x", "none", *linked]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    part.replace(path)
