@@ -65,6 +65,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = chosen
 
 
+def pytest_collection_finish() -> None:
+    """What is imported and collected by now stays until the end: the collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Skips are judged where all reports arrive: in the process that starts the workers."""
     if config.getoption("--all-but-gpu") and not hasattr(config, "workerinput"):
