@@ -131,6 +131,12 @@ if __name__ == "__main__":
     abort_on_error(MPI.COMM_WORLD)
     cases = json.loads(sys.argv[1])
     others = {"exchanges": exchanged, "own": own}
-    found = [others[case[0]](*case[1:]) if case[0] in others else run(*case) for case in cases]
+    found = list[object]()
+    for case in cases:
+        try:
+            found.append(others[case[0]](*case[1:]) if case[0] in others else run(*case))
+        except Exception as error:
+            error.add_note(f"in the case {case}")
+            raise
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(found))
