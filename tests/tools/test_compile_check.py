@@ -12,7 +12,8 @@ from catalogue.library import load, refusal, version
 from catalogue.measure import parts
 from catalogue.own import own_texts
 from catalogue.record import read
-from catalogue.sample import sample
+from catalogue.sample import NEARLY, sample
+from catalogue.texts import Text
 
 from peergrid.codegen import nvrtc
 from peergrid.codegen.cuda.skeletons import expanded
@@ -32,10 +33,17 @@ def test_a_refused_text_is_told_from_a_good_one() -> None:
 
 def test_the_sample_has_every_kind_of_kernel() -> None:
     entries = read(RECORD).entries
-    text = "\n".join(expanded(piece.source) for piece in sample(entries, "sm_90"))
+    pieces = sample(entries, "sm_90")
+    text = "\n".join(expanded(piece.source) for piece in pieces)
     kinds = {parts(name)[2].rstrip("0123456789 ") for name in entries}
     assert len(kinds) > 20
     assert not {kind for kind in kinds if not re.search(rf"\b{kind}", text)}
+    known = {Text(piece.source).sha256 for piece in pieces}
+    for kind in kinds:
+        named = [one for name, one in entries.items() if re.search(rf" / sm_90 / {kind}[0-9 ]*$", name)]
+        sizes, there = {one.bytes for one in named}, {one.bytes for one in named if one.text in known}
+        assert min(there) == min(sizes), kind
+        assert max(there) >= NEARLY * max(sizes), kind
 
 
 def test_kernels_that_depend_on_no_problem_are_tried_too() -> None:
