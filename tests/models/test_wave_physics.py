@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from scipy.signal import resample
+import scipy
 from wave_examples import EXACT, PULSE, compiled, greens, recorded, shot_of
 
 from peergrid import Simulation
@@ -123,7 +123,7 @@ def test_tilted_wavefronts_travel_with_the_group_velocity() -> None:
     rings = [[(1400 + r * np.sin(a), 1400 + r * np.cos(a)) for a in angles] for r in (600.0, 1250.0)]
     propagator = Propagator(medium, Scheme(layer=12))
     shot = Shot(propagator, [PointSource((1400, 1400), Ricker(6.0))], np.concatenate(rings), propagator.steps(1.0))
-    traces = resample(compiled(shot).traces, 16 * shot.steps, axis=1)
+    traces = scipy.signal.resample(compiled(shot).traces, 16 * shot.steps, axis=1)
     for near, far, angle in zip(traces[: len(angles)], traces[len(angles) :], angles, strict=True):
         delay = (np.correlate(far, near, "full").argmax() - len(near) + 1) * propagator.dt / 16
         assert 650 / delay == pytest.approx(2000 * group_velocity(epsilon, delta, angle - tilt), rel=0.006)
