@@ -17,26 +17,19 @@ from peergrid.errors import UsageError
 Index = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, init=False)
 class Box:
     """The cells `lo <= index < hi` along every axis; coordinates outside the grid are those of ghost cells."""
 
     lo: Index
     hi: Index
 
-    def __post_init__(self) -> None:
-        if not (type(self.lo) is type(self.hi) is tuple and len(self.lo) == len(self.hi)):
-            self._take(whole(self.lo), whole(self.hi))
-
-    def _take(self, lo: Index | None, hi: Index | None) -> None:
-        """Make corners of other sequences than tuples tuples, too."""
-        if lo is None or hi is None or len(lo) != len(hi):
-            raise UsageError(
-                "A box takes two corners of as many whole numbers, such as Box((0, 0), (8, 8)), "
-                f"got {brief(self.lo)} and {brief(self.hi)}."
-            )
-        object.__setattr__(self, "lo", lo)
-        object.__setattr__(self, "hi", hi)
+    def __init__(self, lo: Index, hi: Index) -> None:
+        """Corners of other sequences than tuples are made tuples."""
+        if not (type(lo) is type(hi) is tuple and len(lo) == len(hi)):
+            lo, hi = _corners(lo, hi)
+        _SET_LO(self, lo)
+        _SET_HI(self, hi)
 
     @classmethod
     def of(cls, shape: Iterable[int]) -> Box:
@@ -153,6 +146,20 @@ class Box:
 
     def __str__(self) -> str:
         return "×".join(f"[{a},{b})" for a, b in zip(self.lo, self.hi, strict=True))
+
+
+# Boxes are made in millions: by `object.__setattr__`, as frozen classes do it, this takes twice as long.
+_SET_LO, _SET_HI = (vars(Box)[name].__set__ for name in ("lo", "hi"))
+
+
+def _corners(lo: object, hi: object) -> tuple[Index, Index]:
+    low, high = whole(lo), whole(hi)
+    if low is None or high is None or len(low) != len(high):
+        raise UsageError(
+            "A box takes two corners of as many whole numbers, such as Box((0, 0), (8, 8)), "
+            f"got {brief(lo)} and {brief(hi)}."
+        )
+    return low, high
 
 
 def subtract(boxes: Iterable[Box], *cuts: Box) -> tuple[Box, ...]:
