@@ -6,6 +6,7 @@ mpiexec -n 3 python ranks_app.py matrix '[["overlap", 2]]'
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -138,6 +139,17 @@ def models(given: list[Any]) -> None:
         told = folder / f"told-{name}" if MPI.COMM_WORLD.rank == 0 else Path(os.devnull)
         with told.open("w") as file, redirect_stdout(file):
             app([*line, "-o", str(folder / f"two-{name}")], standalone_mode=False)
+
+
+def commands(lines: list[list[str]]) -> None:
+    """What the command line prints for each of these, one after the other."""
+    told = list[str]()
+    for line in lines:
+        with redirect_stdout(io.StringIO()) as out:
+            app(line, standalone_mode=False)
+        told.append(out.getvalue())
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps(told))
 
 
 def different(what: str) -> None:

@@ -452,13 +452,10 @@ def test_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
 
 @mpi
 def test_the_machine_describes_ranks_and_messages_are_timed() -> None:
-    line = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "peergrid"]
     asked = (["machine"], ["machine", "--json"], ["probe", "mpi", "--json"])
-    done = [
-        subprocess.run([*line, *names], capture_output=True, text=True, timeout=120, env=environment(), check=True)
-        for names in asked
-    ]
-    words, facts, times = (one.stdout for one in done)
+    done = mpiexec(2, "commands", json.dumps(asked))
+    assert done.returncode == 0, done.stderr
+    words, facts, times = json.loads(done.stdout)
     assert "ranks 0 and 1, on one host: messages by MPI" in words
     ranks = json.loads(facts)["ranks"]
     assert ranks["mpi"] in words
