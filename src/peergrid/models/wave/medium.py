@@ -169,6 +169,7 @@ def check_limits(name: str, values: ArrayLike, key: str = "", file: str = "") ->
     """
     low, high, words = LIMITS[name]
     found = np.asarray(values)
+    found = found.astype(np.promote_types(found.dtype, np.float32), copy=False)  # limits are no numbers of 16 bits
     outside = ~((found >= low) & (found <= high))
     if outside.any():
         value = float(found[outside].flat[0])

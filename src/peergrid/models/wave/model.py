@@ -366,7 +366,7 @@ class WaveModel:
 
     def _layered(self, name: str, values: NDArray[Any], depth: Doubles) -> NDArray[Any]:
         """The values with those of the layers, each from its top down."""
-        found = values.copy()
+        found = values.astype(np.float64)  # whole numbers of a file would cut those of layers
         for number, layer in enumerate(self.layers, start=1):
             if (value := getattr(layer, name)) is not None:
                 check_limits(name, _in_radians(name, value), f"layer[{number}].{name}")
