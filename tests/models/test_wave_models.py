@@ -95,6 +95,18 @@ def test_layers_go_over_the_background_from_their_tops_down() -> None:
     np.testing.assert_array_equal(medium.values("density")[3], [1000] * 10 + [1900] * 6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16])
+def test_layers_keep_fractions_over_files_of_any_numbers(dtype: type, tmp_path: Path) -> None:
+    for name, value in (("v", 200), ("e", 0)):
+        np.save(tmp_path / f"{name}.npy", np.full((21, 16), value, dtype))
+    text = '[medium]\nvelocity = { file = "v.npy" }\nepsilon = { file = "e.npy" }\n'
+    layer = "[[layer]]\ntop = 50.0\nvelocity = 2000.1\nepsilon = 0.2\n"
+    medium = model(text + layer, {**PLANE, "kind": "vti2d"}, tmp_path).propagator.medium
+    np.testing.assert_array_equal(medium.values("velocity")[7], [200] * 5 + [2000.1] * 11)
+    np.testing.assert_array_equal(medium.values("epsilon")[7], [0] * 5 + [0.2] * 11)
+
+
 def test_angles_are_in_degrees() -> None:
     found = model("[medium]\nvelocity = 2000\ntilt = 30.0\nazimuth = 90.0\nepsilon = 0.2", CUBE)
     assert float(found.propagator.medium.values("tilt")) == pytest.approx(np.pi / 6)
@@ -276,6 +288,17 @@ def test_resampled_traces_are_those_of_the_same_wave() -> None:
     exact = np.arange(len(found)) * interval
     expected = np.exp(-(((exact - 0.25) / 0.03) ** 2)) * np.cos(2 * np.pi * 40 * exact)
     np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("count", [200, 500, 1234])
+def test_resampled_traces_may_end_within_a_wave(count: int) -> None:
+    step, interval = 1.5005e-3, 1.5e-3
+
+    def wave(times: Any) -> Any:
+        return np.cos(2 * np.pi * 20 * (times - (count - 1) * step) + 0.3) * np.clip(times / 0.1, 0, 1) ** 2
+
+    found = sampled(wave(np.arange(count) * step)[np.newaxis], step, interval)[0]
+    np.testing.assert_allclose(found, wave(np.arange(len(found)) * interval), atol=2e-3)
 
 
 def test_the_example_of_a_streamer_is_a_model() -> None:

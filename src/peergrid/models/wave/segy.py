@@ -114,7 +114,8 @@ def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interva
 def sampled(traces: Array, dt: float, interval: float) -> Array:
     """Traces resampled from dt to `interval`, seconds, by the windowed sinc that interpolates receivers."""
     count = _count(traces.shape[1], dt, interval)
-    wide = np.pad(traces, ((0, 0), (16, 16)))
+    ahead = np.pad(traces, ((0, 0), (0, 16)), mode="reflect", reflect_type="odd")  # a wave goes on after the end
+    wide = np.pad(ahead, ((0, 0), (16, 0)))
     found = np.empty((len(traces), count), traces.dtype)
     for k in range(count):
         at = place(16 + k * interval / dt)
