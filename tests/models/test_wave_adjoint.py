@@ -67,6 +67,19 @@ def test_the_adjoint_is_the_transpose(name: str) -> None:
     assert np.abs(traces).max() > 0
 
 
+@pytest.mark.parametrize("name", ["acoustic", "matched surface"])
+def test_the_samples_of_a_shot_give_its_traces(name: str) -> None:
+    """With order 4 in time, too, which smooths what sources send."""
+    propagator = Propagator(*CASES[name])
+    shot = Shot(propagator, [PointSource((53.0, 61.7), Ricker(20.0))], RECEIVERS, STEPS)
+    with Simulation(shot.problem, STEPS, devices="cpu:1") as simulation:
+        simulation.run(STEPS)
+        traces = shot.gather(simulation.traces()).traces
+    found = forward(propagator, shot.source_positions, shot.samples, RECEIVERS, devices="cpu:1")
+    np.testing.assert_array_equal(found, traces)
+    np.testing.assert_array_equal(shot.samples[0], Ricker(20.0).sample(np.arange(STEPS) * propagator.dt))
+
+
 @pytest.mark.parametrize("absorber", ["sponge", "cpml"])
 @pytest.mark.parametrize("name", SPATIAL)
 def test_the_adjoint_is_the_transpose_in_3d(name: str, absorber: Absorber) -> None:

@@ -83,7 +83,7 @@ class Propagator:
         recorded = recording(self.waves, self.frame.cells(receivers, "Receivers")) if len(receivers) else None
         driven: list[Stage] = []
         if len(sources):
-            driven = injection(self.waves, self.gains, self.source_cells(sources), samples, self.top)
+            driven = injection(self.waves, self.gains, self.source_cells(sources), self.sent(samples), self.top)
         parts = recorded or Recording((), (), ())
         stages = (*parts.stages, *self.advance, *driven, *self.surface)
         return Problem.of(stages, parts.receivers), parts

@@ -133,7 +133,7 @@ class Shot:
             else:
                 given = np.asarray(source.wavelet, dtype=np.float64)
                 row[: len(given)] = given[: self.steps]
-        return self.propagator.sent(found)
+        return found
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
