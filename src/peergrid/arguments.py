@@ -43,7 +43,11 @@ def whole(values: Any) -> Whole | None:
 
 
 def numbers(values: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Real numbers, of any shape, in double precision; None for anything else, such as rows of several lengths."""
+    """Real numbers, of any shape, in double precision; None for anything else, such as rows of several lengths, or
+    arrays with masked values.
+    """
+    if np.ma.is_masked(values):
+        return None
     try:
         found = np.asarray(values)
     except (ValueError, TypeError):

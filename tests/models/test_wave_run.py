@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,17 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
     "text as a wavelet": (lambda: PointSource((5, 5), "x"), r"one such as Ricker\(25.0\), or samples, .*, got 'x'"),
     "a kind of wavelet": (lambda: PointSource((5, 5), Ricker), "samples, finite numbers, .*Ricker"),  # type: ignore[arg-type]
     "complex": (lambda: PointSource((5, 5), np.ones(3) * 1j), "samples, finite numbers, one for each step, got array"),
+    "shape of samples": (
+        lambda: shot_of(lambda _: np.zeros((2, 9))).samples,
+        r"for each of 10 times, got shape \(2, 9",
+    ),
+    "complex samples": (lambda: shot_of(lambda times: times * 1j).samples, r"each of 10 times, got array\(\[0"),
+    "samples that end": (lambda: shot_of(lambda times: times / 0.0).samples, r"finite number for each .*, got array\("),
+    "masked": (
+        lambda: Medium((2, 2), 10.0, np.ma.masked_less([[1.0, 2.0], [3.0, 4.0]], 2.0)),
+        "velocity is expected at every node, got an array with masked values",
+    ),
+    "masked samples": (lambda: PointSource((5, 5), np.ma.masked_less([1.0, 2.0], 2.0)), "samples, finite numbers"),
     "velocity": (lambda: Medium((31, 27), 10.0, -5.0), "velocity is expected to be m/s"),
     "array": (lambda: Medium((31, 27), 10.0, np.ones((3, 3))), r"array of shape \(31, 27\)"),
     "thomsen": (lambda: Medium((31, 27), 10.0, 2000.0, epsilon=0.1, delta=0.2), "nowhere below delta"),
@@ -187,8 +199,26 @@ MISTAKES: Mapping[str, tuple[Any, str]] = {
 }
 
 
-def shot_at(source: Any, receiver: Any, scheme: Scheme | None = None, frequency: float = 10.0) -> Shot:
-    return Shot(Propagator(MEDIUM, scheme or Scheme()), [PointSource(source, Ricker(frequency))], [receiver], 10)
+def shot_at(source: Any, receiver: Any, scheme: Scheme | None = None, frequency: float = 10.0, steps: int = 10) -> Shot:
+    return Shot(Propagator(MEDIUM, scheme or Scheme()), [PointSource(source, Ricker(frequency))], [receiver], steps)
+
+
+@dataclass
+class OwnWavelet:
+    """A wavelet of a user."""
+
+    of: Callable[[Any], Any]
+
+    def sample(self, times: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self.of(times)
+
+    def highest_frequency(self) -> float:
+        return 10.0
+
+
+def shot_of(of: Callable[[Any], Any]) -> Shot:
+    return Shot(Propagator(MEDIUM), [PointSource((50, 50), OwnWavelet(of))], [(40, 10)], 10)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -149,6 +149,10 @@ def _spacings(given: float | Sequence[float], ndim: int) -> tuple[float, ...]:
 
 
 def _checked(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    if np.ma.is_masked(given):
+        raise UsageError(
+            f"{name} is expected at every node, got an array with masked values; fill them, as .filled(v)."
+        )
     try:
         values = np.asarray(given)
     except ValueError:  # rows of several lengths

@@ -129,7 +129,7 @@ class Shot:
         found = np.zeros((len(self.sources), self.steps))
         for row, source in zip(found, self.sources, strict=True):
             if isinstance(source.wavelet, Wavelet):
-                row[:] = source.wavelet.sample(times)
+                row[:] = _sampled(source.wavelet, times)
             else:
                 given = np.asarray(source.wavelet, dtype=np.float64)
                 row[: len(given)] = given[: self.steps]
@@ -184,6 +184,18 @@ def positions(name: str, given: ArrayLike, propagator: Propagator) -> Doubles:
     if found is not None and not found.size:
         return np.zeros((0, ndim))
     if found is None or found.ndim > 2 or found.shape[-1:] != (ndim,) or not np.isfinite(found).all():
+def _sampled(wavelet: Wavelet, times: Doubles) -> Doubles:
+    """The samples of a wavelet, which may be of the user's own making. Raises UsageError for what are none."""
+    given = wavelet.sample(times)
+    found = numbers(given)
+    if found is None or found.shape != times.shape or not np.isfinite(found).all():
+        raise UsageError(
+            f"A wavelet's 'sample' is expected to return a finite number for each of {len(times)} times, got "
+            f"{brief(given) if found is None or found.shape == times.shape else f'shape {found.shape}'}."
+        )
+    return found
+
+
         raise UsageError(f"'{name}' takes positions in metres, shape (points, {ndim}), got {brief(given)}.")
     return np.atleast_2d(found)
 
