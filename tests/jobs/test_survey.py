@@ -64,7 +64,7 @@ kind = "acoustic2d"
 [grid]
 size = [300.0, 200.0]
 spacing = 10.0
-steps = 40
+steps = 130
 layer = 6
 order = 4
 [medium]
@@ -332,7 +332,7 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
     second = SHOTS[: SHOTS.index("[survey]")].replace("[100.0,", "[112.5,").replace("[120.0,", "[132.5,")
     single = run_model(parse(second.replace("[200.0, 55", "[212.5, 55")), tmp_path / "single", devices="cpu:2")
     with h5py.File(tmp_path / "all/gathers.h5") as shots, h5py.File(single.outputs[0]) as one:
-        assert shots["traces"].shape == (3, 3, 40)
+        assert shots["traces"].shape == (3, 3, 130)
         assert [dimension.label for dimension in shots["traces"].dims] == ["shot", "receiver", "time"]
         for name in ("traces", "sources", "receivers"):
             assert np.array_equal(shots[name][1], one[name][:])
@@ -348,7 +348,7 @@ def test_shots_of_waves_are_those_of_single_runs(tmp_path: Path) -> None:
 
 def test_snapshots_of_waves_lie_in_the_medium(tmp_path: Path) -> None:
     """Its first node is the origin, also where absorbing layers lie around it; the second axis is z."""
-    model = parse(SHOTS[: SHOTS.index("[survey]")].replace("[output]", "[output]\nsnapshots = 40"))
+    model = parse(SHOTS[: SHOTS.index("[survey]")].replace("[output]", "[output]\nsnapshots = 130"))
     built = model.build()
     run_model(model, tmp_path, devices="cpu:1")
     with h5py.File(tmp_path / "snapshots.h5") as file, h5py.File(tmp_path / "gather.h5") as last:

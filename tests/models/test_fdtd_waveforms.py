@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from peergrid.errors import UsageError
+from peergrid.models.silence import unsent
 from peergrid.models.waveforms import Gaussian, Ricker, Samples, Sine, Waveform
 
 TIMES = np.linspace(0, 20e-9, 40001)
@@ -103,4 +105,20 @@ def test_samples_that_cannot_be_meant(tmp_path: Path, text: str, complaint: str)
         Samples(str(file)).sample(TIMES)
     assert str(caught.value) == (
         f"Samples are expected in '{file}' as lines 'seconds,value' with rising times; {complaint}"
+    )
+
+
+def test_samples_before_time_0_are_mentioned(tmp_path: Path) -> None:
+    """A pulse whose peak is at 0 s, as wavelets of seismic processing: half of it is sent."""
+    times = np.arange(-100, 101) * 1e-3
+    file = tmp_path / "w.csv"
+    np.savetxt(file, np.stack([times, (1 - 9e3 * times**2) * np.exp(-9e3 * times**2 / 2)], axis=1), delimiter=",")
+    (said,) = unsent("The source", Samples(str(file)), 1.0, "the time")
+    begin = re.search(r"begin at -(\S+) s; add (\S+) s to its delay to send all", said)
+    assert begin
+    assert begin[1] == begin[2]
+    assert 0.02 < float(begin[1]) < 0.05
+    assert not list(unsent("The source", Samples(str(file), delay=float(begin[1])), 1.0, "the time"))
+    assert "at its strongest after 2 s, but the run ends after 1 s" in " ".join(
+        unsent("The source", Samples(str(file), delay=2.0), 1.0, "the time")
     )

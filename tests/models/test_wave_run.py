@@ -249,17 +249,36 @@ def test_texts_of_waves_are_short() -> None:
 
 
 def test_coarse_grids_and_long_steps_are_mentioned() -> None:
-    shot = shot_at((50, 50), (40, 10), Scheme(order=2, courant=1.0), frequency=25.0)
+    shot = shot_at((50, 50), (40, 10), Scheme(order=2, courant=1.0), frequency=25.0, steps=90)
     slow, fast = shot.warnings
     assert "too slowly at order 2; a spacing of" in slow
     assert "too fast" in fast
-    assert "too slowly, as" in shot_at((50, 50), (40, 10), Scheme(courant=1.0, time_order=4), 25.0).warnings[-1]
-    assert not shot_at((50, 50), (40, 10)).warnings
+    assert "too slowly, as" in shot_at((50, 50), (40, 10), Scheme(courant=1.0, time_order=4), 25.0, 90).warnings[-1]
+    assert not shot_at((50, 50), (40, 10), steps=90).warnings
+
+
+def test_sources_that_are_late_are_mentioned() -> None:
+    """A frequency in kHz is one in Hz that is too low."""
+    (said,) = shot_at((50, 50), (40, 10), frequency=0.01, steps=90).warnings
+    assert re.match(
+        r"The source at \(50, 50\) m is at its strongest after 141 s, but the run ends after 0\.175 s;", said
+    )
+
+
+def test_receivers_on_a_free_surface_are_mentioned() -> None:
+    shot = shot_at((50, 50), (40, 0), Scheme(free_surface=True, layer=5), steps=90)
+    (said,) = shot.warnings
+    assert said.startswith(
+        "1 of 1 receivers lie on the free surface, where pressure vanishes, and record zeros, the fi"
+    )
+    assert not recorded(shot).traces.any()
+    assert not replace(shot, propagator=Propagator(MEDIUM)).warnings
+    assert not replace(shot, receivers=[(40, 0.1)]).warnings
 
 
 def test_sources_that_send_a_slow_wave_are_mentioned() -> None:
     medium = Medium((31, 27), 10.0, 2000.0, epsilon=np.linspace(0.1, 0.2, 27) * np.ones((31, 1)), delta=0.1)
-    shot = Shot(Propagator(medium), [PointSource((50, z), Ricker(10.0)) for z in (0, 130)], [(40, 10)], 10)
+    shot = Shot(Propagator(medium), [PointSource((50, z), Ricker(10.0)) for z in (0, 130)], [(40, 10)], 90)
     (said,) = shot.warnings
     assert said.startswith("The source at (50, 130) m lies where epsilon is larger than delta")
     assert not replace(shot, sources=shot.sources[:1]).warnings

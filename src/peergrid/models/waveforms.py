@@ -131,6 +131,12 @@ class Samples:
         known, values = read_samples(Path(self.file))
         return self.delay + float(known[np.abs(values).argmax()])
 
+    def begin(self) -> float:
+        """The time of the first significant sample, seconds; what is before 0 s is not sent."""
+        known, values = read_samples(Path(self.file))
+        size = np.abs(values)
+        return self.delay + float(known[(size >= SIGNIFICANT * size.max()).argmax()])
+
     def highest_frequency(self) -> float:
         known, _ = read_samples(Path(self.file))
         step = float(np.diff(known).min()) / 2

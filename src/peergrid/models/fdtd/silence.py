@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peergrid.models.fdtd.model import RadarModel
+from peergrid.models.silence import rare, unsent
 
 
 def silent(model: RadarModel, dt: float, steps: int) -> Iterator[str]:
@@ -13,14 +14,5 @@ def silent(model: RadarModel, dt: float, steps: int) -> Iterator[str]:
         yield "The model has no source, so that every field stays zero; add a [[source]]."
     duration = steps * dt
     for number, source in enumerate(model.sources, start=1):
-        peak = source.waveform.peak()
-        if peak > duration:
-            yield (
-                f"source[{number}] is at its strongest after {peak:.3g} s, but the run ends after {duration:.3g} s; "
-                "look at its frequency (Hz) and delay (s), and at grid.time_window (s) or the number of steps."
-            )
-    if model.output.snapshots > steps:
-        yield (
-            f"output.snapshots asks for one every {model.output.snapshots} steps, but the run has {steps}; use a "
-            "smaller number."
-        )
+        yield from unsent(f"source[{number}]", source.waveform, duration, "grid.time_window (s) or the number of steps")
+    yield from rare(model.output.snapshots, steps)

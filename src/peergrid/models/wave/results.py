@@ -14,6 +14,7 @@ import numpy as np
 from peergrid.io.dimensions import add_axes, add_numbers, add_times, attach
 from peergrid.io.hdf5 import creating
 from peergrid.models.model import Outcome
+from peergrid.models.silence import rare
 from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.segy import write_segy
@@ -78,7 +79,7 @@ class BuiltWaves:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         silent = () if len(self.model.places) else ("The model has no receivers: nothing is recorded.",)
-        return (*self.shot.warnings, *silent)
+        return (*self.shot.warnings, *silent, *rare(self.model.output.snapshots, self.steps))
 
     @property
     def sources(self) -> tuple[Vector, ...]:

@@ -15,6 +15,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave.arrays import Recording
 from peergrid.models.wave.propagator import Propagator
+from peergrid.models.wave.silence import deaf, late, place
 from peergrid.models.wave.weights import slowdown
 from peergrid.models.waveforms import Doubles
 from peergrid.stencil import Problem
@@ -137,13 +138,19 @@ class Shot:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about a grid that is coarse for the highest frequency, and about sources that send a slow wave.
+        """Warnings about a grid that is coarse for the highest frequency, about sources that send a slow wave or are
+        late, and about receivers on a free surface.
 
         Raises UsageError below two cells per wavelength.
         """
         wavelets = (source.wavelet for source in self.sources)
         highest = max((w.highest_frequency() for w in wavelets if isinstance(w, Wavelet)), default=0.0)
-        return (*(coarse(self.propagator, highest) if highest else ()), *self._slow_waves())
+        return (
+            *(coarse(self.propagator, highest) if highest else ()),
+            *self._slow_waves(),
+            *late(self.source_positions, [s.wavelet for s in self.sources], self.steps * self.propagator.dt),
+            *deaf(self.propagator, self.receiver_positions),
+        )
 
     def _slow_waves(self) -> Iterator[str]:
         """A warning about the first source in a medium whose epsilon is larger than its delta there."""
@@ -152,11 +159,10 @@ class Shot:
         for position in self.source_positions if larger.any() else ():
             node = np.rint(np.divide(position, medium.spacings)).astype(int)
             if larger[tuple(np.clip(node, 0, np.array(medium.shape) - 1))]:
-                place = ", ".join(f"{x:g}" for x in position)
                 yield (
-                    f"The source at ({place}) m lies where epsilon is larger than delta and sends a slow wave, too, "
-                    f"which no grid resolves; make them equal within half a wavelength of it, by medium.elliptical in "
-                    f"a model file or by Medium.elliptical."
+                    f"The source at {place(position)} lies where epsilon is larger than delta and sends a slow wave, "
+                    f"too, which no grid resolves; make them equal within half a wavelength of it, by "
+                    f"medium.elliptical in a model file or by Medium.elliptical."
                 )
                 return
 
@@ -178,12 +184,6 @@ class Shot:
         return self.propagator.problem(self.source_positions, self.samples, self.receiver_positions)
 
 
-def positions(name: str, given: ArrayLike, propagator: Propagator) -> Doubles:
-    """The positions that an argument gives, shape (points, axes). Raises UsageError for anything else."""
-    found, ndim = numbers(given), propagator.medium.ndim
-    if found is not None and not found.size:
-        return np.zeros((0, ndim))
-    if found is None or found.ndim > 2 or found.shape[-1:] != (ndim,) or not np.isfinite(found).all():
 def _sampled(wavelet: Wavelet, times: Doubles) -> Doubles:
     """The samples of a wavelet, which may be of the user's own making. Raises UsageError for what are none."""
     given = wavelet.sample(times)
@@ -196,6 +196,12 @@ def _sampled(wavelet: Wavelet, times: Doubles) -> Doubles:
     return found
 
 
+def positions(name: str, given: ArrayLike, propagator: Propagator) -> Doubles:
+    """The positions that an argument gives, shape (points, axes). Raises UsageError for anything else."""
+    found, ndim = numbers(given), propagator.medium.ndim
+    if found is not None and not found.size:
+        return np.zeros((0, ndim))
+    if found is None or found.ndim > 2 or found.shape[-1:] != (ndim,) or not np.isfinite(found).all():
         raise UsageError(f"'{name}' takes positions in metres, shape (points, {ndim}), got {brief(given)}.")
     return np.atleast_2d(found)
 
