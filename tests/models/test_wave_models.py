@@ -87,6 +87,24 @@ def test_parameters_come_from_files(write: Callable[[Path], str], tmp_path: Path
     np.testing.assert_array_equal(found.propagator.medium.values("velocity"), VELOCITY)
 
 
+@pytest.mark.parametrize(
+    "sorting", [segyio.TraceSortingFormat.INLINE_SORTING, segyio.TraceSortingFormat.CROSSLINE_SORTING]
+)
+def test_inlines_of_segy_are_along_x_however_traces_are_sorted(sorting: int, tmp_path: Path) -> None:
+    velocity = (1500 + np.arange(5 * 5 * 4).reshape(5, 5, 4)).astype(np.float32)
+    spec = segyio.spec()
+    spec.format, spec.sorting, spec.samples, spec.ilines, spec.xlines = 5, sorting, range(4), range(1, 6), range(11, 16)
+    crossed = sorting == segyio.TraceSortingFormat.CROSSLINE_SORTING
+    with segyio.create(str(tmp_path / "v.segy"), spec) as file:
+        for number, (slow, fast) in enumerate(np.ndindex(5, 5)):
+            inline, crossline = (fast, slow) if crossed else (slow, fast)
+            file.header[number] = {segyio.su.iline: 1 + inline, segyio.su.xline: 11 + crossline}
+            file.trace[number] = velocity[inline, crossline]
+    head = {**CUBE, "kind": "acoustic3d", "size": [40.0, 40.0, 30.0]}
+    found = model('[medium]\nvelocity = { file = "v.segy" }', head, tmp_path)
+    np.testing.assert_array_equal(found.propagator.medium.values("velocity"), velocity)
+
+
 def test_layers_go_over_the_background_from_their_tops_down() -> None:
     layers = "[[layer]]\ntop = 50.0\nvelocity = 2000\n[[layer]]\ntop = 95.0\nvelocity = 2500\ndensity = 1900\n"
     medium = model(f"[medium]\nvelocity = 1500\ndensity = 1000\n{layers}").propagator.medium

@@ -26,7 +26,8 @@ def read_array(file: Path, dataset: str, what: str, shape: tuple[int, ...]) -> N
     """The numbers in a file, by its suffix, of a shape; axes of length 1 are left out if there are too many.
 
     dataset: the array's name in HDF5 and Zarr; what: its use, for messages. .npy, .h5 and .hdf5, .zarr (a folder),
-    .sgy and .segy (a trace is a line along the last axis). Raises UsageError if the file has none.
+    .sgy and .segy (a trace is a line along the last axis, inline numbers go with the first). Raises UsageError if
+    the file has none.
     """
     formats: Mapping[str, Callable[[Path, str, Looked], NDArray[Any]]] = {
         ".npy": _npy, ".h5": _hdf5, ".hdf5": _hdf5, ".zarr": _zarr, ".sgy": _segy, ".segy": _segy,
@@ -108,7 +109,9 @@ def _segy(file: Path, _: str, looked: Looked) -> NDArray[Any]:
 
     try:
         with segyio.open(str(file), "r") as opened:
-            return looked(np.asarray(segyio.tools.cube(opened)))
+            cube = np.asarray(segyio.tools.cube(opened))  # the first axis is that along which traces are sorted
+            crossed = opened.sorting == segyio.TraceSortingFormat.CROSSLINE_SORTING
+            return looked(np.swapaxes(cube, 0, 1) if crossed else cube)
     except (ValueError, RuntimeError):  # a section, no cube
         with segyio.open(str(file), "r", ignore_geometry=True) as opened:
             return looked(np.asarray(opened.trace.raw[:]))
