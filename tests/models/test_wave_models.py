@@ -225,6 +225,13 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert file["receivers"].attrs["units"] == "m"
     with segyio.open(str(files[1]), ignore_geometry=True) as file:
         assert file.tracecount == 6
+        text = file.text[0].decode()
+        lines = [text[k : k + 80] for k in range(0, 3200, 80)]
+        assert lines[0].startswith("C 1 PRESSURE OF SEISMIC WAVES, PEERGRID ")
+        assert lines[3].startswith(f"C 4 SAMPLES EVERY {int(built.dt * 1e6)} MICROSECONDS")
+        assert [line.rstrip() for line in lines[-2:]] == ["C39 SEG Y REV1", "C40 END TEXTUAL HEADER"]
+        assert "DATE" not in text
+        assert file.header[2][segyio.TraceField.EnergySourcePoint] == 1
         assert file.header[2][segyio.TraceField.GroupX] == 500000
         assert file.header[2][segyio.TraceField.ReceiverGroupElevation] == -710000
         assert file.bin[segyio.BinField.AuxTraces] == 0

@@ -12,6 +12,7 @@ from peergrid.files import replacing
 from peergrid.grid import Array
 from peergrid.models.wave.points import BEHIND, place
 from peergrid.models.wave.shot import Gather
+from peergrid.version import VERSION
 
 MOST = 32767  # samples of a trace, and microseconds between two
 PARTS = (10_000, 1_000, 100)  # of a metre, in one of which a file has positions: those with the most that fit
@@ -70,12 +71,31 @@ def write_segy(path: Path, gathers: Sequence[Gather], extent: Sequence[float]) -
     spec.samples = np.arange(samples) * interval / 1000
     spec.tracecount = receivers * len(gathers)
     with replacing(path) as partial, segyio.create(str(partial), spec) as file:
+        file.text[0] = _textual_header(len(gathers), receivers, interval, parts)
         file.bin.update(_binary_header(interval, receivers))
         for shot, gather in enumerate(gathers):
             for number, trace in enumerate(sampled(gather.traces, dt, interval * 1e-6)):
                 place = shot * receivers + number
                 file.header[place] = _header((shot, place, number), gather, samples, interval, parts)
                 file.trace[place] = trace.astype(np.float32)
+
+
+def _textual_header(shots: int, receivers: int, interval: int, parts: int) -> str:
+    """In place of segyio's, which has the date and a polarity of reflections: equal runs have equal bytes."""
+    from segyio.tools import create_text_header
+
+    return str(
+        create_text_header(
+            {
+                1: f"PRESSURE OF SEISMIC WAVES, PEERGRID {VERSION.upper()}",
+                2: f"SHOTS {shots}, RECEIVERS OF EACH {receivers}: FIELD RECORD AND TRACE NUMBER",
+                3: f"X AND Y IN 1/{parts} M; DEPTHS AS DEPTH OF SOURCE AND ELEVATION OF GROUP",
+                4: f"SAMPLES EVERY {interval} MICROSECONDS, THE FIRST AT TIME 0 OF THE SOURCES",
+                39: "SEG Y REV1",
+                40: "END TEXTUAL HEADER",
+            }
+        )
+    )
 
 
 def _binary_header(interval: int, receivers: int) -> dict[int, int]:
@@ -101,7 +121,7 @@ def _header(numbers: tuple[int, int, int], gather: Gather, samples: int, interva
     (sx, sy), (gx, gy), (mx, my) = across(source), across(receiver), across((source + receiver) / 2)
     return {
         T.TRACE_SEQUENCE_LINE: place + 1, T.TRACE_SEQUENCE_FILE: place + 1, T.FieldRecord: shot + 1,
-        T.TraceNumber: number + 1, T.TraceIdentificationCode: 1,
+        T.TraceNumber: number + 1, T.EnergySourcePoint: shot + 1, T.TraceIdentificationCode: 1,
         T.SourceX: sx, T.SourceY: sy, T.GroupX: gx, T.GroupY: gy, T.SourceGroupScalar: -parts,
         T.CDP_X: mx, T.CDP_Y: my,
         T.ElevationScalar: -parts, T.SourceDepth: round(float(source[-1]) * parts),
