@@ -231,6 +231,34 @@ def test_at_least_one_state_is_kept(operator: Any, kept: Any) -> None:
         operator(shot.propagator, np.zeros((12, 10)))
 
 
+@pytest.mark.parametrize(
+    ("places", "sentence"),
+    [
+        (np.zeros((0, 2)), r"^Traces are sent back from at least one receiver, got none\.$"),
+        (
+            [(20.0, 0.0), (50.0, 0.0)],
+            r"^Traces are sent back from below the free surface, .*, got 2 receivers on it and",
+        ),
+    ],
+)
+def test_traces_are_sent_back_from_where_waves_are_heard(places: Any, sentence: str) -> None:
+    propagator = Propagator(*CASES["free surface"])
+    shot = Shot(propagator, [PointSource((50.0, 60.0), Ricker(20.0))], places, 10)
+    for operator in (gradient, migrate):
+        with pytest.raises(UsageError, match=sentence):
+            operator(shot, np.zeros((len(places), 10)), devices="cpu:1")
+    with pytest.raises(UsageError, match=sentence):
+        adjoint(propagator, shot.receiver_positions, np.zeros((len(places), 10)), SOURCES)
+
+
+def test_one_receiver_below_the_surface_is_enough() -> None:
+    """The traces of those on it are zeros, and change nothing."""
+    propagator, heard = Propagator(*CASES["free surface"]), RNG.random((2, 30))
+    places = np.array([(20.0, 0.0), (50.0, 20.0)])
+    both, one = (adjoint(propagator, places[k:], heard[k:], SOURCES, devices="cpu:1") for k in (0, 1))
+    np.testing.assert_array_equal(both, one)
+
+
 def test_a_gather_may_be_observed() -> None:
     shot = Shot(Propagator(*CASES["free surface"]), [PointSource((50.0, 60.0), Ricker(20.0))], RECEIVERS, 10)
     gather = Gather(np.ones((12, 10)), shot.propagator.dt, SOURCES, RECEIVERS)

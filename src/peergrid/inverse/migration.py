@@ -16,7 +16,7 @@ from peergrid.arguments import brief, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.inverse.backwards import backwards
-from peergrid.inverse.operators import adjoint, recorded
+from peergrid.inverse.operators import adjoint, check_heard, recorded
 from peergrid.models.wave import Gather, Propagator, Shot
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
@@ -128,5 +128,6 @@ def _check(shot: Shot, kept: int) -> None:
         raise UsageError(f"A Shot of peergrid.models.wave is expected, got {brief(shot)}.")
     if not is_whole(kept) or kept < 1:
         raise UsageError(f"'kept' is a whole number of states, at least 1, got {brief(kept)}.")
+    check_heard(shot.propagator, shot.receiver_positions)
     if shot.propagator.scheme.time_order != 2:
         raise UsageError("An image takes a scheme with time_order 2, got 4; leave time_order out.")

@@ -10,6 +10,7 @@ from peergrid.arguments import check_kind, numbers
 from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.models.wave import Gather, PointSource, Propagator, Shot
+from peergrid.models.wave.points import NEAR
 from peergrid.models.wave.shot import positions
 from peergrid.models.waveforms import Doubles
 from peergrid.simulate import Simulation
@@ -50,6 +51,7 @@ def adjoint(
     """
     check_kind("propagator", propagator, Propagator, "a Propagator")
     receivers, sources = (positions(*one, propagator) for one in (("receivers", receivers), ("sources", sources)))
+    check_heard(propagator, receivers)
     series = recorded(traces, propagator, len(receivers))[:, ::-1]
     problem, records, feed = propagator.fed(receivers, sources)
     steps = series.shape[1]
@@ -62,6 +64,17 @@ def adjoint(
             simulation.run(1)
         found = simulation.traces()
     return propagator.sent(np.array([found[name][::-1] for name in records.names]))
+
+
+def check_heard(propagator: Propagator, receivers: Doubles) -> None:
+    """Raise UsageError for receivers of which none hears a wave, so that their traces are not sent back."""
+    if not len(receivers):
+        raise UsageError("Traces are sent back from at least one receiver, got none.")
+    if propagator.top and (receivers[:, -1] <= NEAR * propagator.medium.spacings[-1]).all():
+        raise UsageError(
+            f"Traces are sent back from below the free surface, where pressure vanishes, got {len(receivers)} "
+            "receivers on it and none below; move them down."
+        )
 
 
 def recorded(traces: Array | Gather, propagator: Propagator, receivers: int, steps: int | None = None) -> Doubles:
