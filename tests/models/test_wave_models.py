@@ -385,6 +385,9 @@ def test_files_of_another_shape_and_without_a_name_are_refused(tmp_path: Path) -
     np.save(tmp_path / "v.npy", VELOCITY[1:])
     with pytest.raises(UsageError, match=r"a value for each node, shape \(21, 16\), got \(20, 16\) in 'v.npy'"):
         model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
+    np.save(tmp_path / "v.npy", VELOCITY.T)
+    with pytest.raises(UsageError, match=r"shape \(21, 16\), got \(16, 21\) in 'v.npy'; transpose it, or correct grid"):
+        model('[medium]\nvelocity = { file = "v.npy" }', folder=tmp_path).build()
     with pytest.raises(UsageError, match=r"medium.velocity.dataset is for HDF5 and Zarr, .*, got 'v' with 'v.npy'"):
         model('[medium]\nvelocity = { file = "v.npy", dataset = "v" }', folder=tmp_path).build()
     np.save(tmp_path / "v.npy", np.where(VELOCITY > 2000, np.nan, VELOCITY))

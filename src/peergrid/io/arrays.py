@@ -65,9 +65,10 @@ def _looked(found: Any, file: Path, what: str, shape: tuple[int, ...]) -> NDArra
         raise UsageError(f"{what} is expected to be an array of numbers, got something else in '{file.name}'.")
     kept = tuple(n for n in found.shape if n > 1) if len(found.shape) > len(shape) else tuple(found.shape)
     if kept != shape or prod(found.shape) != prod(shape):
+        remedy = "transpose it, or " if sorted(kept) == sorted(shape) else ""
         raise UsageError(
-            f"{what} is expected to have a value for each node, shape {shape}, got {kept} in '{file.name}'; correct "
-            "grid.size and grid.spacing, or the file."
+            f"{what} is expected to have a value for each node, shape {shape}, got {kept} in '{file.name}'; {remedy}"
+            "correct grid.size and grid.spacing, or the file."
         )
     values = np.array(found[...]).reshape(shape)
     if not np.isfinite(values).all():
