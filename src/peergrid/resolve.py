@@ -21,7 +21,7 @@ from peergrid.schedule.layout import ROWS_PER_STEP
 from peergrid.schedule.ops import Carrier, Route
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
 from peergrid.stencil import Problem, footprint
-from peergrid.stencil.lagged import rotating_fields
+from peergrid.stencil.rotating import rotating_fields
 
 if TYPE_CHECKING:
     from peergrid.predict.forecast import Forecast

@@ -78,6 +78,16 @@ def wave_1d(u, c):
     u.next[0] = 2 * u[0] - u.prev[0] + c * (u[-1] - 2 * u[0] + u[1])
 
 
+@stencil
+def wave_2d(u, c):
+    u.next[0, 0] = 2 * u[0, 0] - u.prev[0, 0] + c * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@stencil
+def slope(g, u):
+    g.next[0, 0] = u[1, 1] - u[-1, -1]
+
+
 def random_heat(shape: Index, boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """Heat in single precision, for any plane."""
     grid = Grid(shape, boundary)
@@ -161,6 +171,13 @@ def string() -> Problem:
     return Problem.of(wave_1d(grid.field("u", values((29,))), 0.25))
 
 
+def wave_and_slope() -> Problem:
+    """A wave, and a stage that reads its new values beside the cell."""
+    grid = Grid((16, 21), boundary=("periodic", "fixed"))
+    u = grid.field("u", values(grid.shape))
+    return Problem.of([wave_2d(u, 0.2), slope(grid.field("g"), u)], [Receiver("r", "g", (4, 5))])
+
+
 def slanted() -> Problem:
     """Heat in a box through which a wave goes aslant: signals that differ from cell to cell along all axes, and two."""
     grid, box, face = Grid((11, 10, 13)), Box((2, 1, 3), (9, 8, 12)), Box((2, 3, 0), (10, 4, 13))
@@ -189,7 +206,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     make.__name__: make
     for make in (
         heat_fixed, heat_periodic, heat_reflecting, heat_cube, radius_four, one_sided, between_profiles, yee, string,
-        media_line, media_plane, media_cube,
+        wave_and_slope, media_line, media_plane, media_cube,
     )
 }  # fmt: skip
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from peergrid import Box, Grid, Problem, reduction, stencil
-from peergrid.stencil.lagged import lagged_fields, rotating_fields
+from peergrid import Box, Grid, Problem, stencil
+from peergrid.stencil.lagged import lagged_fields
 
 
 @stencil
@@ -41,33 +41,3 @@ def test_a_field_that_changes_where_it_is_not_copied_is_not_followed() -> None:
     u = Grid(9).field("u", np.arange(9))
     assert lagged_fields(Problem.of([wave(u), add(u).within(Box((3,), (5,)))])) == {"u.prev": "u"}
     assert lagged_fields(Problem.of([wave(u), add(u)])) == {}
-
-
-@stencil
-def wide(u: Any) -> None:
-    u.next[0] = u[-1] + u[1] - u.prev[1]
-
-
-@stencil
-def beside(v: Any, old: Any) -> None:
-    v.next[0] = v[0] + old[0]
-
-
-@reduction("sum")
-def former(old: Any) -> Any:
-    return old[0]
-
-
-def test_previous_values_that_only_their_own_cell_reads_rotate() -> None:
-    u = Grid(9).field("u", np.arange(9))
-    assert rotating_fields(Problem.of([wave(u), add(u).within(Box((3,), (5,)))])) == {"u.prev": "u"}
-    assert rotating_fields(Problem.of(wide(u))) == {}
-    assert rotating_fields(Problem.of([add(u).within(Box((3,), (5,))), wave(u)])) == {}
-
-
-def test_previous_values_that_others_read_do_not_rotate() -> None:
-    grid = Grid(9)
-    u, old, v = grid.field("u", np.arange(9)), grid.field("old", np.arange(9)), grid.field("v")
-    assert rotating_fields(Problem.of(by_hand(u, old))) == {"old": "u"}
-    assert rotating_fields(Problem.of([by_hand(u, old), beside(v, old)])) == {}
-    assert rotating_fields(Problem.of(by_hand(u, old), reductions=[former(old)])) == {}

@@ -13,7 +13,8 @@ from peergrid.grid import Array, Box, Field, FirstValues, Index
 from peergrid.schedule.layout import Layout
 from peergrid.schedule.ops import Copy
 from peergrid.stencil import Problem
-from peergrid.stencil.lagged import kept_value, rotating_fields, without_update
+from peergrid.stencil.lagged import kept_value, without_update
+from peergrid.stencil.rotating import rotating_fields
 
 LINE = 64  # bytes of a cache line
 PAGE = 4096  # bytes

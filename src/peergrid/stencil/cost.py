@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from peergrid.stencil.lagged import rotating_fields
 from peergrid.stencil.problem import Problem
 from peergrid.stencil.program import CellProgram
+from peergrid.stencil.rotating import rotating_fields
 
 
 def minimal_bytes(problem: Problem) -> int:

@@ -21,8 +21,9 @@ from peergrid.codegen.cpu.prefetch import NOTHING, Traffic
 from peergrid.codegen.cpu.rows import RowCode
 from peergrid.codegen.cpu.vectors import vector_code
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
-from peergrid.stencil.lagged import lagged_fields, rotating_fields
+from peergrid.stencil.lagged import lagged_fields
 from peergrid.stencil.remember import remembered
+from peergrid.stencil.rotating import rotating_fields
 
 Kind = Literal[
     "window", "border", "handover", "source", "target", "coefficient", "parameter", "table", "signal", "traces", "sink"

@@ -1,6 +1,6 @@
 """Waves of two time levels in place: in passes of one step a field that rotates has no memory of its own.
 
-It lies in the other slot of the field that it follows (see `stencil.lagged.rotating_fields`): the new value of a cell
+It lies in the other slot of the field that it follows (see `stencil.rotating.rotating_fields`): the new value of a cell
 replaces the one before the last, which the same thread has read. So no kernel makes a cell twice. Cells of sources and
 of receivers, which kernels that stream leave to others, are not made anew behind these: what comes before the usual
 updates reads fields as they were, what comes after them goes on from their results.
@@ -17,9 +17,9 @@ from peergrid.grid import Box
 from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, Stage, footprint
 from peergrid.stencil.expr import Read
-from peergrid.stencil.lagged import rotating_fields
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
+from peergrid.stencil.rotating import rotating_fields
 
 
 @dataclass(frozen=True, eq=False)
