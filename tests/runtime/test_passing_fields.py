@@ -91,3 +91,22 @@ def test_a_pass_that_another_one_follows_leaves_them_out(compiled: Path) -> None
     assert found[0]["u"].tobytes() == found[1]["u"].tobytes()
     assert np.isfinite(found[0]["g"]).all()
     assert np.isnan(found[1]["g"]).all()
+
+
+@stencil
+def halve(u: Any, before: Any) -> None:
+    before.next[0] = u[0]
+    u.next[0] = 0.5 * u[0]
+
+
+def test_one_that_shares_the_memory_of_another_keeps_it(compiled: Path) -> None:
+    """Its first values, which nothing reads, must not go to both slots: one is where the other field begins."""
+    grid, first = Grid(8), np.arange(8, dtype=np.float32)
+    step = halve(grid.field("u", first), grid.field("before", 10.0))
+    with Simulation(step, 3, devices="cpu:1", options=Options("serial", depth=1), cache=compiled) as run:
+        run.run(1)
+        assert np.array_equal(run.gather("u"), 0.5 * first)
+        run.set("before", 7.0)
+        run.run(1)
+        assert np.array_equal(run.gather("u"), 0.25 * first)
+        assert np.array_equal(run.gather("before"), 0.5 * first)

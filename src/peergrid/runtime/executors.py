@@ -111,7 +111,7 @@ def _on_virtual_devices(
     reductions = compiled_reductions(plan, steps, folder) if plan.problem.reductions else None
     without_memory = rotating(plan, norm)
     compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
-    left = passing_fields(plan.problem) - {norm}
+    left = passing_fields(plan.problem) - {norm, *without_memory}
     within = compile_kernel(plan.problem, folder, rotate=bool(without_memory), left=left) if left else None
     for device, length in product(range(plan.devices) if mine is None else mine, sorted(set(plan.blocks))):
         for one in (compiled, within) if within else (compiled,):
