@@ -183,6 +183,38 @@ def test_a_field_with_values_one_step_before_the_first_is_reduced(kernel: Litera
     assert peergrid.run(onwards(u), 3, norm="u", devices="cpu:1").norms == pytest.approx([8**0.5] * 3)
 
 
+def test_the_value_before_the_step_is_that_of_cells_that_never_change_too() -> None:
+    """There `u.prev` has what was given one step before the first, in all steps."""
+    u = Grid((8,), dtype="float64").field("u", 1.0, prev=0.0)
+    onwards = stencil(lambda u: u.next.__setitem__(0, 2 * u[0] - u.prev[0]))
+    change = reduction("sum", name="change")(lambda u: u[0] - u.prev[0])
+    assert run(Problem.of(onwards(u), reductions=change(u)), 3, devices="cpu:2")["change"].values.tolist() == [8, 8, 8]
+    inside = Problem.of(onwards(u).within(Box((1,), (7,))), reductions=change(u))
+    assert run(inside, 3, devices="cpu:2")["change"].values.tolist() == [6, 6, 6]
+
+
+@stencil
+def decay(u):
+    u.next[0, 0] = 0.5 * u[0, 0]
+
+
+@reduction("sum")
+def aslant(u):
+    return u[1, -1] * u[-1, -1]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_cells_of_a_neighbour_are_read_only_across_a_periodic_edge(depth: int) -> None:
+    """Nothing but the reduction reads beside a cell, and in the first column all that it reads lies in the last one."""
+    grid = Grid((9, 6), boundary="periodic", dtype="float64")
+    first = np.random.default_rng(3).integers(-9, 9, grid.shape)
+    u = grid.field("u", first)
+    problem = Problem.of(decay(u), reductions=[aslant(u).within(Box((0, 0), (9, 1)))])
+    last = 0.5 * first[:, -1]
+    found = run(problem, 3, devices="cpu:3", split=(3, 1), options=Options("overlap", depth=depth))["aslant"]
+    assert found.values[0] == (np.roll(last, -1) * np.roll(last, 1)).sum()
+
+
 @stencil
 def step_line(u):
     u.next[0] = 0.5 * (u[-1] + u[1])

@@ -116,24 +116,26 @@ class Layout:
                     yield from reduced_boxes(self.problem, one, alias, self.partition.owned(device))
 
     def _owned(self, device: int, name: str) -> Iterator[Halo]:
-        """The ghost cells between neighbours, clipped to the grid along axes that are not split."""
+        """The ghost cells between neighbours, clipped to the grid along axes that are not split. What is read across
+        periodic edges of these is copied from such cells, too.
+        """
+        read = self.wrap(self._read(device, name))
         for ghost in self._unwrapped(device, name) - self.partition.owned(device):
             for source in self.partition.owners(ghost):
-                yield from self._images(name, source, self.partition.owned(source), device, ghost)
+                yield from self._images(name, source, self.partition.owned(source), device, ghost, read)
 
     def _repeated(self, device: int, name: str) -> Iterator[Halo]:
         """The ghost cells across periodic edges of axes that are not split, as far as they are read; the sources of
         others need not have arrived.
         """
-        known = self._unwrapped(device, name)
-        for ghost in disjoint(subtract(self._read(device, name), known)):
-            for halo in self._images(name, device, known, device, ghost):
+        known, read = self._unwrapped(device, name), self._read(device, name)
+        for ghost in disjoint(subtract(read, known)):
+            for halo in self._images(name, device, known, device, ghost, read):
                 if not any(d and not whole for d, whole in zip(halo.direction, self._whole, strict=True)):
                     yield halo
 
-    def _images(self, name: str, source: int, box: Box, device: int, ghost: Box) -> Iterator[Halo]:
+    def _images(self, name: str, source: int, box: Box, device: int, ghost: Box, read: Iterable[Box]) -> Iterator[Halo]:
         """The ghost cells that are cells of the source, or of one of its periodic copies, and are read."""
-        read = self._read(device, name)
         for image, shift in self.problem.grid.shifted_images(box, ghost):
             target_box = image & ghost
             if any(target_box.overlaps(box) for box in read):
