@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from peergrid.arguments import brief, check_name, is_one_of, is_whole, whole
 from peergrid.errors import UsageError
 from peergrid.grid import Box, Field, Grid, Index, Signal, Table
+from peergrid.grid.box import subtract
 from peergrid.stencil.confine import answerable, check_reads, confined
 from peergrid.stencil.expr import Expr, Read, reads, shown
 from peergrid.stencil.previous import check_previous
@@ -188,7 +189,7 @@ class Problem:
         _check_earlier(fields)
         cut = tuple(Stage(tuple(_cut(u, grid, fields) for u in stage.updates)) for stage in staged)
         check_previous(cut, grid)
-        reduced = _check_reductions(asked, grid, cut)
+        reduced = _check_reductions(asked, grid, cut, fields)
         more = (f for one in reduced for f in one.fields if f.name not in one.previous)
         fields = _by_name(chain(fields.values(), more))
         _check_known(reduced, fields)
@@ -360,10 +361,12 @@ def _check_targets(update: Update, fields: Mapping[str, Field]) -> None:
             raise UsageError(f"Update '{update.name}' writes the profile '{target}', which varies along one axis only.")
 
 
-def _check_reductions(given: Iterable[Reduction], grid: Grid, stages: Iterable[Stage]) -> tuple[Reduction, ...]:
+def _check_reductions(
+    given: Iterable[Reduction], grid: Grid, stages: Iterable[Stage], fields: Mapping[str, Field]
+) -> tuple[Reduction, ...]:
     """The reductions, confined to the cells on which they can be computed."""
     found: dict[str, Reduction] = {}
-    kept = _previous_fields(stages)
+    kept = _previous_fields(stages, fields)
     for one in given:
         if not isinstance(one, Reduction):
             raise UsageError(f"{A_REDUCTION}, got {shown(one)}.")
@@ -383,10 +386,8 @@ def _check_known(reduced: Iterable[Reduction], fields: Mapping[str, Field]) -> N
                 raise UsageError(f"{one.title} reads '{alias}', but no stencil has '{name}'; let one keep the value.")
 
 
-def _previous_fields(stages: Iterable[Stage]) -> frozenset[str]:
-    """The fields such as 'u.prev', which after a step have the values of another field before it, in cells that
-    change.
-    """
+def _previous_fields(stages: Iterable[Stage], fields: Mapping[str, Field]) -> frozenset[str]:
+    """The fields such as 'u.prev', which after a step have the values of another field before it."""
     writers: dict[str, list[tuple[int, Update]]] = {}
     for number, stage in enumerate(stages):
         for update in stage.updates:
@@ -398,6 +399,15 @@ def _previous_fields(stages: Iterable[Stage]) -> frozenset[str]:
         if name.endswith(PREVIOUS)
         and writers[name] == writers.get(name.removesuffix(PREVIOUS))
         and len({number for number, _ in writers[name]}) == 1
+        and _begins_as_kept(fields[name.removesuffix(PREVIOUS)], [update.box for _, update in writers[name]])
+    )
+
+
+def _begins_as_kept(described: Field, changed: Iterable[Box]) -> bool:
+    """True if the values one step before the first differ from these only in cells that change."""
+    before = described.earlier
+    return before is None or all(
+        np.array_equal(before.values(box), described.values(box)) for box in subtract((described.box,), *changed)
     )
 
 
