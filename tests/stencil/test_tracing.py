@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import pickle
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -375,6 +376,17 @@ def test_what_cannot_be_is_refused(make: Callable[[], object], sentence: str) ->
     assert str(refused.value) == sentence
 
 
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float16(0.5), np.longdouble(0.5)])
+def test_numbers_of_numpy_are_taken_without_a_warning(number: Any) -> None:
+    with warnings.catch_warnings(action="error"):
+        assert scaled(U, number).params == (("factor=0.5", 0.5),)
+
+
+def test_an_infinite_number_of_numpy_is_refused() -> None:
+    with pytest.raises(UsageError, match="finite numbers; 'factor' is inf"):
+        scaled(U, np.float32("inf"))
+
+
 def test_python_conditions_are_refused_while_tracing() -> None:
     with pytest.raises(TypeError, match="known only when it runs"):
         bool(Read("u", (0,)) > 1)
@@ -402,6 +414,11 @@ def test_what_numpy_and_python_make_of_a_value() -> None:
     assert stencil(stepping)(U).assignments[0].value == Read("u", (1,))
 
 
+@stencil
+def scaled(u: Any, factor: Any) -> None:
+    u.next[0] = factor * u[0]
+
+
 def stepping(u) -> None:  # type: ignore[no-untyped-def]
     u.next[0] = u[np.int64(1)]
 
@@ -426,7 +443,12 @@ def stepping(u) -> None:  # type: ignore[no-untyped-def]
         (lambda a: where(a == 1, 1, 0), r"compare expressions: use peergrid.equal\(value, 1\), or ~ of it, in "),
         (lambda a: a != np.float32(2), r"compare expressions: use peergrid.equal\(value, np.float32\(2.0\)\)"),
         (lambda a: 0 if a == 0.5 else 1, r"compare expressions: use peergrid.equal\(value, 0.5\)"),
-        (lambda a: where(a == 2 * a, 1, 0), r"\(in place of == peergrid.equal\), got False"),
+        (
+            lambda a: where(a == 2 * a, 1, 0),
+            r"\(in place of == peergrid.equal\), .*, got False",
+        ),
+        (lambda a: where(a > 0 & a < 1, 1, 0), r"in parentheses beside & and \|, got a value of the stencil"),
+        (lambda a: where(a > 0 | a < 1, 1, 0), r"in parentheses beside & and \|, got a value of the stencil"),
         (lambda a: stencil(timeless)(U, GRID.signal("s", [1.0])), "got the signal 's' without a time; write s.now"),
     ],
 )

@@ -151,6 +151,13 @@ class Expr(metaclass=Interned):
     def __or__(self, other: Number) -> Expr:
         return Binary("or", _condition(self), _condition(as_expr(other)))
 
+    def __rand__(self, other: Number) -> Expr:
+        """For `u[0, 0] > 0 & u[0, 0] < 1`, of which Python makes `0 & u[0, 0]` first."""
+        return self & other
+
+    def __ror__(self, other: Number) -> Expr:
+        return self | other
+
     def __invert__(self) -> Expr:
         return Unary("not", _condition(self))
 
@@ -472,6 +479,7 @@ def _rebuilt(parts: Iterable[tuple[type[Expr], tuple[object, ...], tuple[int, ..
 def _condition(value: Expr) -> Expr:
     if not isinstance(value, Expr) or not value.is_condition:
         raise NotInAStencil(
-            f"A condition is a comparison such as u[0, 0] > 0 (in place of == peergrid.equal), got {shown(value)}."
+            "A condition is a comparison such as u[0, 0] > 0 (in place of == peergrid.equal), in parentheses beside & "
+            f"and |, got {shown(value)}."
         )
     return value

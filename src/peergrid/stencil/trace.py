@@ -319,6 +319,7 @@ def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
         return Clock(value, notes)
     if isinstance(value, Table):
         return Lookup(value, notes)
+    value = value.item() if isinstance(value, np.floating) else value  # NumPy would round the largest number for them
     if is_number(value) and abs(value) <= float_info.max:
         key = f"{name}={float(value)!r}"
         notes.params[key] = float(value)
