@@ -95,6 +95,18 @@ def test_receivers_without_a_name_are_called_as_in_gprmax(tmp_path: Path) -> Non
             assert [file[f"rxs/rx{number}"].attrs["Name"] for number in range(1, 5)] == expected
 
 
+def test_sources_and_receivers_are_numbered_as_in_gprmax(tmp_path: Path) -> None:
+    # gprMax 4.0.1 numbers voltage sources, electric and magnetic dipoles, single receivers, arrays, whatever the order
+    lines = "#rx_array: 0.02 0.08 0 0.022 0.08 0 0.002 0 0\n#magnetic_dipole: x 0.06 0.07 0 pulse\n"
+    text = lines + SMALL + "#voltage_source: z 0.05 0.07 0 50 pulse\n"
+    run_model(modelfile.read(_file(tmp_path, text)), tmp_path / "out", devices="cpu:1")
+    with h5py.File(tmp_path / "out/results.h5") as file:
+        kinds = [file[f"srcs/src{number}"].attrs["Type"] for number in (1, 2, 3)]
+        assert kinds == ["VoltageSource", "HertzianDipole", "MagneticDipole"]
+        names = [file[f"rxs/rx{number}"].attrs["Name"] for number in (1, 2, 3)]
+    assert names == ["Rx(25,40,0)", "Rx(10,40,0)", "Rx(11,40,0)"]
+
+
 def test_points_half_way_between_nodes_go_down(tmp_path: Path) -> None:
     domain = read(_file(tmp_path, SMALL.replace("0.061 0.08", "0.061 0.083"))).domain
     source = domain.sources[0]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import directions
-from peergrid.gprmax.assemble import FED, Plan, array, requested_far_fields, waveform
+from peergrid.gprmax.assemble import FED, Plan, requested_far_fields, waveform
 from peergrid.gprmax.items import (
     AnyPole,
     Choice,
@@ -97,8 +97,8 @@ def text(plan: Plan, dtype: Dtype, survey: Survey | None, folder: Path) -> str:
         shapes=tuple(_checked(Shape | FractalBox | Voxels | Wire, _shapes(plan, folder))),
         surfaces=tuple(_checked(Layer, _layers(plan))),
         sources=tuple(_checked(PointSource | PlaneWave, _sources(plan, folder))),
-        receivers=tuple(_checked(ReceiverNode, _receivers(plan))),
-        receiver_arrays=tuple(_checked(ReceiverRows, plan.of(ReceiverRows) if _in_order(plan) else ())),
+        receivers=tuple(_checked(ReceiverNode, plan.of(ReceiverNode))),
+        receiver_arrays=tuple(_checked(ReceiverRows, plan.of(ReceiverRows))),
         far_fields=tuple(_checked(FarFieldSpec, _far_fields(plan))),
         absorber=_absorber(plan),
         snapshots=tuple(_checked(SnapshotFile, plan.of(SnapshotFile))),
@@ -225,23 +225,6 @@ def _sources(plan: Plan, folder: Path) -> Iterator[PointSource | PlaneWave]:
         if item.kind in FED:
             given["resistance"] = item.resistance
         yield kinds[item.kind](item.command, item.axis, item.at, wave, **given)
-
-
-def _in_order(plan: Plan) -> bool:
-    """True if all arrays of receivers come after the single ones, as in a model file."""
-    kinds = [isinstance(item, ReceiverRows) for item in plan.items if isinstance(item, ReceiverNode | ReceiverRows)]
-    return kinds == sorted(kinds)
-
-
-def _receivers(plan: Plan) -> Iterator[ReceiverNode]:
-    """The receivers; arrays that come before others are written as single receivers."""
-    for item in plan.items:
-        if isinstance(item, ReceiverNode):
-            yield item
-        elif isinstance(item, ReceiverRows) and not _in_order(plan):
-            for node in array(plan.frame, item):
-                x, y, z = (i * d for i, d in zip(node, plan.frame.spacing, strict=True))
-                yield ReceiverNode(item.command, (x, y, z))
 
 
 def _far_fields(plan: Plan) -> Iterator[FarFieldSpec]:

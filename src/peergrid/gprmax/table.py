@@ -11,7 +11,16 @@ from types import MappingProxyType
 
 from peergrid.errors import UsageError
 from peergrid.gprmax import far_readers, ground_readers, plane_wave_readers, readers
-from peergrid.gprmax.items import FarDirections, IgnoredCommand, Item, Setting, Spectrum
+from peergrid.gprmax.items import (
+    FarDirections,
+    IgnoredCommand,
+    Item,
+    ReceiverNode,
+    ReceiverRows,
+    Setting,
+    Source,
+    Spectrum,
+)
 from peergrid.gprmax.objects import FractalBox, Lawn, Roughness, Shape
 from peergrid.gprmax.readers import Reader
 from peergrid.gprmax.text import Command
@@ -42,6 +51,11 @@ _ABSORBED = "work it out from #snapshot and the conductivities of #geometry_obje
 _STEERED = "run one model for each element, and add up their far fields with the weights"
 _KIRCHHOFF = "far fields come from the currents on the surface, not by Kirchhoff's integral, which tends to the same"
 _SPECTRAL = ("voltage_source", "transmission_line", "magnetic_frill_source")
+_NUMBERED = (
+    "voltage_source", "hertzian_dipole", "magnetic_dipole", "transmission_line", "magnetic_frill_source",
+    "rx", "rx_array",
+)  # fmt: skip
+"""The commands of sources and receivers in the order in which gprMax numbers them in results."""
 _OLD = "it is of gprMax 2; write the model for gprMax 3 or 4"
 
 TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
@@ -162,8 +176,15 @@ TABLE: Mapping[str, Reader | Refused | Noted] = MappingProxyType(
 
 
 def read(commands: Iterable[Command], folder: Path) -> tuple[Item, ...]:
-    """The items of commands, in order. Raises UsageError for the first that is unknown, refused or wrong."""
-    return tuple(_items(commands, folder))
+    """The items of commands in order, but that sources and receivers come last, as gprMax numbers them.
+
+    Raises UsageError for the first command that is unknown, refused or wrong.
+    """
+    return tuple(sorted(_items(commands, folder), key=_number))
+
+
+def _number(item: Item) -> int:
+    return _NUMBERED.index(item.command.name) if isinstance(item, Source | ReceiverNode | ReceiverRows) else -1
 
 
 def _items(commands: Iterable[Command], folder: Path) -> Iterator[Item]:
