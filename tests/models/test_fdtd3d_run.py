@@ -170,7 +170,7 @@ def test_a_survey_lies_side_by_side(tmp_path: Path) -> None:
             replace(
                 SMALL,
                 sources=(ElectricDipole("z", (4 + k, 4, 4), PULSE),),
-                receivers=(Receiver((2 + k, 2, 2), ("Ez", "Iz")),),
+                receivers=(Receiver((2 + k, 2, 2), ("Ez", "Iz")), Receiver((4 + k, 5, 6), ("Hx",))),
             )
         )
         for k in range(2)
@@ -185,11 +185,14 @@ def test_a_survey_lies_side_by_side(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "results.h5") as file:
         assert list(file.attrs["srcsteps"]) == list(file.attrs["rxsteps"]) == [1, 0, 0]
         assert file["rxs/rx1/Ez"].shape == (6, 2)
+        places = [file[f"rxs/rx{number}"].attrs["Position"] for number in (1, 2)]
+        np.testing.assert_allclose(file["survey/receivers"][0], places)
+        np.testing.assert_allclose(file["survey/receivers"][1], np.add(places, (SPACING, 0, 0)))
         assert [dimension.label for dimension in file["rxs/rx1/Iz"].dims] == ["time", "trace"]
         assert (file["rxs/rx1/Iz"].attrs["units"], file["survey/sources"].attrs["units"]) == ("A", "m")
         np.testing.assert_allclose(file["rxs/rx1/Ez"][1:, 1], traces[1].values[0], rtol=1e-12)
         factors = [1, -1, -1, 1]
-        expected = sum(f * SPACING * v for f, v in zip(factors, traces[1].values[1:], strict=True))
+        expected = sum(f * SPACING * v for f, v in zip(factors, traces[1].values[1:5], strict=True))
         np.testing.assert_allclose(file["rxs/rx1/Iz"][1:, 1], expected, rtol=1e-9, atol=1e-12)
 
 
@@ -276,7 +279,7 @@ def test_a_run_draws_surfaces_of_its_snapshots(tmp_path: Path, monkeypatch: pyte
 def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
     plane = replace(
         vacuum((20, 16, 1), 20, mode="TMz"), sources=(ElectricDipole("z", (8, 6, 0), PULSE),),
-        receivers=(Receiver((9, 6, 0), ("Ez",)),),
+        receivers=(Receiver((9, 6, 0), ("Ez",)), Receiver((9, 6, 0), ("Hz",))),
     )  # fmt: skip
     model = DomainModel(plane, snapshots=Snapshots(10, ("Ez",)), pictures=Pictures("svg", animation="gif"))
     found = run_model(model, tmp_path, devices="cpu:1")
@@ -285,6 +288,9 @@ def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
     traces = [Trace(((0.0, 0.0, 0.0),), ((k * SPACING, 0.0, 0.0),), values) for k in range(3)]
     merged = model.build().write_survey(tmp_path, traces, {})
     assert merged.name == "results.h5"
+    with h5py.File(merged) as file:  # what stays zero has no record, so that its positions are not known
+        assert np.isnan(file["survey/receivers"][:]).all(axis=(0, 2)).tolist() == [False, True]
+        assert file.attrs["rxsteps"].tolist() == [1, 0, 0]
     for pictures, label in ((model.pictures, "Ez, automatic gain"), (replace(model.pictures, gain="none"), "Ez (V/m)")):
         with matplotlib.rc_context({"svg.fonttype": "none"}):
             (section,) = replace(model, pictures=pictures).build().write_others(merged, lambda _: True)

@@ -100,8 +100,7 @@ def picture_survey(path: Path, built: Built, number: int, file: h5py.File) -> No
     """
     recorder = built.recorders[number]
     component = next(iter(recorder.traces))
-    row = sum(len(before.traces) for before in built.recorders[:number])
-    values, across = read_section(file, f"rxs/rx{number + 1}/{component}", row)
+    values, across = read_section(file, f"rxs/rx{number + 1}/{component}", number)
     section(
         path,
         values,

@@ -59,13 +59,15 @@ def write_survey(path: Path, built: Built, traces: Sequence[Trace], about: Mappi
     """The traces of a survey side by side, shape (samples, traces) for each receiver and field, as gprMax merges them.
 
     built: the first trace's. Beside them `/survey/sources` and `/survey/receivers`: positions as placed, shapes
-    (traces, sources, 3) and (traces, receivers and fields, 3). Raises as `write_results`.
+    (traces, sources, 3) and (traces, receivers, 3). Raises as `write_results`.
     """
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, built.steps + 1, about)
         add_times(file, built.steps + 1, built.dt)
-        write_positions(file, traces, tuple(file.attrs["dx_dy_dz"]))
+        names = list(built.receivers)
+        rows = [names.index(next(iter(recorder.traces.values()))) for recorder in built.recorders]
+        write_positions(file, traces, tuple(file.attrs["dx_dy_dz"]), rows)
         row = 0
         for number, recorder in enumerate(built.recorders, start=1):
             group = file.create_group(f"rxs/rx{number}")

@@ -63,7 +63,6 @@ def draw_sections(merged: Path, built: BuiltDomain, wanted: Wanted) -> tuple[Pat
     first ones alone. Only the wanted ones are drawn.
     """
     made: list[Path] = []
-    names = [one.name for one in built.problem.receivers]
     with h5py.File(merged, "r") as file:
         for number, recorder in enumerate(built.recorders[:MOST_SECTIONS], start=1):
             output, parts = next(((o, p) for o, p in recorder.outputs.items() if p), ("", ()))
@@ -72,7 +71,7 @@ def draw_sections(merged: Path, built: BuiltDomain, wanted: Wanted) -> tuple[Pat
             name = f"section-{file_part(recorder.name)}.{built.pictures.format}"
             made.append(unused(merged.with_name(name), made))
             if wanted(made[-1]):
-                values, across = read_section(file, f"rxs/rx{number}/{output}", names.index(parts[0][1]))
+                values, across = read_section(file, f"rxs/rx{number}/{output}", number - 1)
                 section(
                     made[-1], values, across, (built.dt * 1e9, "ns"), gain=built.pictures.gain,
                     title=titled(built.model.title, f"{output} at '{recorder.name}'"),

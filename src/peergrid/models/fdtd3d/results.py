@@ -78,14 +78,15 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
     """The traces of a survey side by side, shape (samples, traces) for each receiver and output.
 
     built: the first trace's, whose positions `/srcs` and `/rxs` have; those of each trace are in `/survey/sources` and
-    `/survey/receivers`, shapes (traces, sources, 3) and (traces, the problem's receivers, 3). Raises as
+    `/survey/receivers`, shapes (traces, sources, 3) and (traces, receivers, 3). Raises as
     `write_results`.
     """
     units = {one.name: built.units.get(one.field, 1.0) for one in built.problem.receivers}
+    rows = [_row(recorder, list(units)) for recorder in built.recorders]
     with creating(path) as new:
         file = new.hdf5
         _describe(file, built, about)
-        write_positions(file, traces, built.domain.spacing)
+        write_positions(file, traces, built.domain.spacing, rows)
         _write_sources(file, built)
         for number, recorder in enumerate(built.recorders, start=1):
             group = file.create_group(f"rxs/rx{number}")
@@ -120,6 +121,11 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
             new.check()
         for number in range(1, len(built.lines) + 1):
             _write_reflection(file[f"tls/tl{number}"], built)
+
+
+def _row(recorder: Recorder, names: Sequence[str]) -> int | None:
+    """The place among the problem's receivers of one that belongs to a recorder; None if all its outputs stay zero."""
+    return next((names.index(parts[0][1]) for parts in recorder.outputs.values() if parts), None)
 
 
 def samples(built: BuiltDomain, parts: tuple[tuple[float, str], ...], traces: Mapping[str, Array]) -> Array:
