@@ -23,7 +23,7 @@ from peergrid.jobs import run_model, run_survey
 from peergrid.models import modelfile, parse
 from peergrid.models.fdtd3d import Domain
 from peergrid.models.registry import reader
-from peergrid.models.survey import Positions, Steps
+from peergrid.models.survey import Positions, Steps, shifts, surveyed
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -343,6 +343,22 @@ def test_traces_on_the_same_nodes_are_refused() -> None:
     steps = '[survey]\nkind = "steps"\ntraces = 3\nsource_step = [0.005, 0.0, 0.0]\nreceiver_step = [0.0, 0.0, 0.0]'
     with pytest.raises(UsageError, match=r"traces 1 and 2 are expected to have .* on different nodes"):
         parse(fixed.format(more=steps))
+
+
+def test_vectors_of_a_survey_in_a_plane_may_have_three_numbers() -> None:
+    plane = BRIEF.replace("0.08, 0.08]", "0.005, 0.08]").replace("0.04, 0.04]", "0.0, 0.04]")
+    steps = '[survey]\nkind = "steps"\ntraces = 3\nsource_step = {}\nreceiver_step = {}'
+    places = '[survey]\nkind = "positions"\nsources = [[0.04, {0}0.04], [0.05, {0}0.05]]'
+    for pair in (
+        (steps.format([0.01, 0.005], [0.0, -0.005]), steps.format([0.01, 0.0, 0.005], [0.0, 0.0, -0.005])),
+        (places.format(""), places.format("0.0, ")),
+    ):
+        one, two = (surveyed(parse(plane.format(more=more))) for more in pair)
+        assert one is not None
+        assert two is not None
+        assert shifts(one) == shifts(two)
+    with pytest.raises(UsageError, match="a number for each of the 2 axes, got 0"):
+        parse(plane.format(more=steps.format([], [0.0, 0.0])))
 
 
 def test_traces_whose_dipole_has_no_node_are_refused() -> None:

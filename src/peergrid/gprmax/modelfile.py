@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from peergrid.grid import Index
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd3d.domain import Component, live
 from peergrid.models.model import Snapshots
-from peergrid.models.survey import Shift, shifts
+from peergrid.models.survey import Shift, Survey, shifts
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,15 @@ def read(table: Mapping[str, Any]) -> TableModel:
     tables = read_table(Tables, table)
     _check(tables)
     plan = Plan(tuple(tables.items()))
+    survey, flat = tables.survey, plan.frame.flat
+    if survey is not None and flat is not None:
+        survey = _in_plane(survey, flat)
     model = TableModel(
         plan,
         tables.run,
         _snapshots(tables.output, plan),
         dtype=tables.grid.dtype,
-        given=tables.survey,
+        given=survey,
         pictures=tables.output.drawn,
     )
     _check_survey(model)
@@ -65,6 +68,17 @@ def _check(tables: Tables) -> None:
         if (snapshot.time is None) == (snapshot.after is None):
             got = "neither" if snapshot.time is None else "both"
             raise snapshot.command.fault("to have a time, or steps that it is after", got, "give one of them")
+
+
+def _in_plane(survey: Survey, flat: int) -> Survey:
+    """A survey of a plane: of vectors with three numbers those along its two axes."""
+
+    def cut(given: tuple[Any, ...]) -> tuple[Any, ...]:
+        if given and isinstance(given[0], tuple):
+            return tuple(map(cut, given))
+        return given[:flat] + given[flat + 1 :] if len(given) == 3 else given
+
+    return replace(survey, **{name: cut(given) for name, given in vars(survey).items() if isinstance(given, tuple)})
 
 
 def _check_survey(model: TableModel) -> None:
