@@ -290,6 +290,15 @@ position = [0.024, 0.018, 0.02]
          "view[1].name is expected to be a name of letters, digits, '_' and '-', without folders, got '../x'"),
         ("more", '[survey]\nkind = "common_offset"\ntraces = 10\nstep = [0.004, 0, 0]',
          "survey, trace 6: receiver[1] is expected to lie within the domain, nodes 0 to (20, 18, 16), got node (22"),
+        ("more", 'fields = ["Ez", "Ez"]', "receiver[1].fields is expected to name each entry once, got 'Ez' twice; re"),
+        ("more", '[output]\nsnapshots = 9\nfields = ["Ez", "Hx", "Ez"]',
+         "output.fields is expected to name each entry once, got 'Ez' twice; remove one."),
+        ("more", '[output]\nanimation = "gif"',
+         "output.snapshots is expected to be above 0 for output.animation = 'gif', got 0; set the number of steps be"),
+        ("more", "[output]\nsurfaces = 0.4",
+         "output.snapshots is expected to be above 0 for output.surfaces = 0.4, got 0; set the number of steps betw"),
+        ("more", "[output]\nthrough = [0.01, 0.01, 0.1]",
+         "output.through is expected to lie within the domain, nodes 0 to (20, 18, 16), got node (5, 5, 50); move it"),
     ],
 )  # fmt: skip
 def test_wrong_files_are_refused_in_a_sentence(where: str, line: str, sentence: str) -> None:

@@ -276,6 +276,23 @@ def test_a_run_draws_surfaces_of_its_snapshots(tmp_path: Path, monkeypatch: pyte
         run_model(model, tmp_path, devices="cpu:1")
 
 
+def test_animations_too_tall_for_their_files_are_refused_before_a_run(tmp_path: Path) -> None:
+    """A slice of 2 by 100 cells; GIF has at most 65535 pixels, and a frame is drawn in memory."""
+    domain = replace(vacuum((4, 2, 100), 10), sources=(ElectricDipole("z", (2, 1, 10), PULSE),))
+    model = DomainModel(domain, snapshots=Snapshots(5, ("Ez",)), pictures=Pictures(animation="gif", slice="x"))
+    with pytest.raises(UsageError, match=r"at most 8,000 pixels upwards, got 36,000; use at most 160, or"):
+        run_model(model, tmp_path, devices="cpu:1")
+    assert not list(tmp_path.iterdir())
+    run_model(replace(model, pictures=replace(model.pictures, width=160)), tmp_path, devices="cpu:1")
+    assert (tmp_path / "animation.gif").exists()
+
+
+def test_a_plane_has_no_other_slice(tmp_path: Path) -> None:
+    plane = replace(vacuum((20, 16, 1), 5, mode="TMz"), sources=(ElectricDipole("z", (8, 6, 0), PULSE),))
+    model = DomainModel(plane, pictures=Pictures("png", through=(0.01, 0.01, float("inf"))))
+    assert tmp_path / "model.png" in run_model(model, tmp_path, devices="cpu:1").outputs
+
+
 def test_pictures_of_a_plane_and_sections_of_a_survey(tmp_path: Path) -> None:
     plane = replace(
         vacuum((20, 16, 1), 20, mode="TMz"), sources=(ElectricDipole("z", (8, 6, 0), PULSE),),

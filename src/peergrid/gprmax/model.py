@@ -27,6 +27,7 @@ from peergrid.models.fdtd3d import (
     Slab,
     Stretch,
     build,
+    check_frames,
     check_pictures,
     drawn,
     memory,
@@ -185,7 +186,13 @@ class InputModel:
             )  # fmt: skip
 
     def check_results(self) -> None:
+        self.check_frames()
         check_pictures(self.pictures)
+
+    def check_frames(self) -> None:
+        """Raises UsageError for an animation that cannot be made."""
+        frame = self.plan.frame
+        check_frames(self.pictures, self.snapshots, frame.grid, frame.spacing, frame.flat)
 
     def written(self, folder: Path) -> tuple[str, tuple[str, ...]]:
         """The text of an equivalent model file in a folder, and notes about what it leaves out.

@@ -12,10 +12,12 @@ from peergrid.gprmax.assemble import Plan
 from peergrid.gprmax.model import InputModel
 from peergrid.gprmax.survey import check_traces, moving
 from peergrid.gprmax.tables import Output, Tables
+from peergrid.gprmax.text import Command
 from peergrid.grid import Index
 from peergrid.io.schema import read_table
 from peergrid.models.fdtd3d.domain import Component, live
 from peergrid.models.model import Snapshots
+from peergrid.models.requirements import check_distinct
 from peergrid.models.survey import Shift, Survey, shifts
 
 
@@ -45,8 +47,8 @@ def read(table: Mapping[str, Any]) -> TableModel:
         pictures=tables.output.drawn,
     )
     _check_survey(model)
-    if tables.output.surfaces and plan.frame.flat is not None:
-        raise UsageError("output.surfaces is expected with a model in three dimensions, got a plane; leave it out.")
+    model.check_frames()
+    _check_output(tables.output, plan)
     return model
 
 
@@ -64,6 +66,8 @@ def _check(tables: Tables) -> None:
     if (grid.time_window is None) == (grid.steps is None):
         got = "neither" if grid.steps is None else "both"
         raise UsageError(f"grid is expected to have a time_window or a number of steps, got {got}; give one of them.")
+    for number, receiver in enumerate(tables.receivers, start=1):
+        check_distinct(receiver.outputs, f"receiver[{number}].fields")
     for snapshot in tables.snapshots:
         if (snapshot.time is None) == (snapshot.after is None):
             got = "neither" if snapshot.time is None else "both"
@@ -78,7 +82,22 @@ def _in_plane(survey: Survey, flat: int) -> Survey:
             return tuple(map(cut, given))
         return given[:flat] + given[flat + 1 :] if len(given) == 3 else given
 
-    return replace(survey, **{name: cut(given) for name, given in vars(survey).items() if isinstance(given, tuple)})
+    changed: dict[str, Any] = {name: cut(given) for name, given in vars(survey).items() if isinstance(given, tuple)}
+    return replace(survey, **changed)
+
+
+def _check_output(output: Output, plan: Plan) -> None:
+    frame = plan.frame
+    check_distinct(output.fields, "output.fields")
+    if output.surfaces and frame.flat is not None:
+        raise UsageError("output.surfaces is expected with a model in three dimensions, got a plane; leave it out.")
+    if output.surfaces and not output.snapshots:
+        raise UsageError(
+            f"output.snapshots is expected to be above 0 for output.surfaces = {output.surfaces:g}, got 0; set the "
+            "number of steps between two snapshots."
+        )
+    if output.through is not None:
+        frame.source(Command.table("output.through"), output.through)
 
 
 def _check_survey(model: TableModel) -> None:

@@ -11,6 +11,7 @@ from peergrid.io.rule import Point
 from peergrid.models.fdtd.materials import BUILT_IN
 from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.shapes import Box, Layer, Voxels
+from peergrid.models.requirements import check_animation, check_distinct
 from peergrid.models.survey import traces
 
 MOST = 10**9
@@ -19,7 +20,6 @@ MOST_MATERIALS = 10_000
 MOST_RECEIVERS = 100_000
 MOST_INCIDENT = 500_000
 """The most steps with a plane wave, whose samples are worked out on a line as long as half of them."""
-TALLEST = 8_000  # pixels of an animation
 FLATTEST = 10_000.0  # of the spacings along both axes one over the other
 
 
@@ -94,8 +94,8 @@ def _check_extent(model: RadarModel) -> None:
 
 
 def _check_absorber(model: RadarModel) -> None:
-    _check_distinct(model.grid.periodic, "grid.periodic")
-    _check_distinct(model.absorber.sides or (), "absorber.sides")
+    check_distinct(model.grid.periodic, "grid.periodic")
+    check_distinct(model.absorber.sides or (), "absorber.sides")
     for side in model.absorber.sides or ():
         if side[0] in model.grid.periodic:
             raise UsageError(
@@ -186,11 +186,11 @@ def _check_receivers(model: RadarModel) -> None:
         )
     for number, receiver in enumerate(model.receivers, start=1):
         _check_inside(model, receiver.position, f"receiver[{number}].position")
-        _check_distinct(receiver.fields, f"receiver[{number}].fields")
+        check_distinct(receiver.fields, f"receiver[{number}].fields")
     for number, array in enumerate(model.receiver_arrays, start=1):
         _check_inside(model, array.first, f"receiver_array[{number}].first")
         _check_inside(model, array.last, f"receiver_array[{number}].last")
-        _check_distinct(array.fields, f"receiver_array[{number}].fields")
+        check_distinct(array.fields, f"receiver_array[{number}].fields")
         if array.first == array.last:
             raise UsageError(
                 f"receiver_array[{number}].last is expected to differ from first, got {_show(array.last)} for both; "
@@ -200,22 +200,12 @@ def _check_receivers(model: RadarModel) -> None:
 
 def _check_output(model: RadarModel) -> None:
     output = model.output
-    _check_distinct(output.fields, "output.fields")
+    check_distinct(output.fields, "output.fields")
     if output.snapshots and not output.fields:
         raise UsageError(
             "output.fields is expected to name at least one field to take snapshots of, got none; add one."
         )
-    if output.animation != "none" and not output.snapshots:
-        raise UsageError(
-            f"output.snapshots is expected to be above 0 for output.animation = '{output.animation}', got 0; "
-            f"set the number of steps between two frames."
-        )
-    height = output.width * model.grid.size[1] / model.grid.size[0]
-    if output.animation != "none" and height > TALLEST:
-        raise UsageError(
-            f"output.width is expected to give an animation of at most {TALLEST:,} pixels upwards, got {height:,.0f}; "
-            f"use at most {TALLEST * model.grid.size[0] / model.grid.size[1]:.0f}, or output.animation = 'none'."
-        )
+    check_animation(output.animation, output.snapshots, output.width, model.grid.size)
 
 
 def _check_survey(model: RadarModel) -> None:
@@ -228,12 +218,6 @@ def _check_survey(model: RadarModel) -> None:
             _check_receivers(trace)
         except UsageError as error:
             raise UsageError(f"survey, trace {number}: {error}") from None
-
-
-def _check_distinct(values: Sequence[str], path: str) -> None:
-    for value in values:
-        if values.count(value) > 1:
-            raise UsageError(f"{path} is expected to name each entry once, got '{value}' twice; remove one.")
 
 
 def _check_inside(model: RadarModel, position: Point, path: str, margin: int = 0) -> None:

@@ -36,7 +36,7 @@ from peergrid.models.fdtd3d.domain import (
     drude,
     lorentz,
 )
-from peergrid.models.fdtd3d.model import DomainModel, check_pictures, drawn, memory, remembered
+from peergrid.models.fdtd3d.model import DomainModel, check_frames, check_pictures, drawn, memory, remembered
 
 __all__ = [
     "AXES",
@@ -67,6 +67,7 @@ __all__ = [
     "VoltageSource",
     "Wire",
     "build",
+    "check_frames",
     "check_pictures",
     "debye",
     "drawn",

@@ -331,6 +331,12 @@ class Pictures:
     surfaces: float = 0.0
     gain: Literal["agc", "none"] = "agc"
 
+    def animated(self, flat: int | None) -> tuple[int, int, int]:
+        """The axis that the animated slice is normal to, and those across and up; flat: the axis of a plane."""
+        normal = AXES.index(self.slice) if flat is None else flat
+        across, up = (axis for axis in range(3) if axis != normal)
+        return normal, across, up
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:

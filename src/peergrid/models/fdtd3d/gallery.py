@@ -131,8 +131,7 @@ def _slice(built: BuiltDomain, reader: SnapshotReader, field: str, number: int, 
 def _animate(path: Path, built: BuiltDomain, reader: SnapshotReader) -> None:
     """All snapshots of the first field in one slice."""
     domain, field = built.domain, built.model.snapshots.fields[0]
-    normal = AXES.index(built.pictures.slice) if domain.invariant is None else domain.invariant
-    across, up = (axis for axis in range(3) if axis != normal)
+    normal, across, up = built.pictures.animated(domain.invariant)
     middle = through(built)
     places = [(built.place(one.node), 1) for one in built.recorders]
     places += [(built.place(one.node), 3) for one in domain.sources if not isinstance(one, PlaneWave)]

@@ -9,12 +9,13 @@ from typing import Self
 
 import numpy as np
 
-from peergrid.grid import Dtype
+from peergrid.grid import Dtype, Index
 from peergrid.io.extras import film_library, surface_library
 from peergrid.models.fdtd3d.build import BuiltDomain, build
 from peergrid.models.fdtd3d.domain import Absorber, Domain, FarField, Medium, Pictures, PlaneWave
 from peergrid.models.fdtd3d.far_field import size
 from peergrid.models.model import Memory, RunSpec, Snapshots
+from peergrid.models.requirements import check_animation
 
 COEFFICIENTS = 12  # a factor and what is kept, of six components
 SAMPLES = 32  # bytes of a source for each step while it is worked out
@@ -65,6 +66,8 @@ class DomainModel:
         )  # fmt: skip
 
     def check_results(self) -> None:
+        domain = self.domain
+        check_frames(self.pictures, self.snapshots, domain.shape, domain.spacing, domain.invariant)
         check_pictures(self.pictures)
 
     def build(self) -> BuiltDomain:
@@ -77,6 +80,15 @@ def check_pictures(pictures: Pictures) -> None:
         film_library()
     if pictures.surfaces:
         surface_library()
+
+
+def check_frames(
+    pictures: Pictures, snapshots: Snapshots, shape: Index, spacing: tuple[float, ...], flat: int | None
+) -> None:
+    """Raises UsageError for an animation without snapshots, or too tall; shape: cells; flat: the axis of a plane."""
+    _, across, up = pictures.animated(flat)
+    size = shape[across] * spacing[across], shape[up] * spacing[up]
+    check_animation(pictures.animation, snapshots.every, pictures.width, size)
 
 
 def drawn(nodes: tuple[int, ...], dtype: Dtype, snapshots: Snapshots, pictures: Pictures) -> int:

@@ -83,9 +83,9 @@ def normals(built: BuiltDomain) -> tuple[int, ...]:
 
 
 def through(built: BuiltDomain) -> Index:
-    """The node that slices go through: that wished for, or the first source's, or the middle."""
+    """The node that slices go through: that wished for, or the first source's, or the middle; a plane has no other."""
     domain = built.domain
-    if built.pictures.through is not None:
+    if built.pictures.through is not None and domain.invariant is None:
         wished = (round(x / d) for x, d in zip(built.pictures.through, domain.spacing, strict=True))
         return tuple(min(max(i, 0), n) for i, n in zip(wished, domain.shape, strict=True))
     nodes = (source.node for source in domain.sources if not isinstance(source, PlaneWave))
