@@ -93,7 +93,8 @@ def test_the_memory_of_a_run_counts_poles_before_anything_is_rasterised(tmp_path
         ("#fractal_box: 0 0 0 1e-2 1e-2 1e-2 1 1 1 1 2 loam soil 1\n"
          "#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 soil 1",
          "to have a name of its own, got 'soil' again"),
-        ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 sail 1", "to name a fractal box"),
+        ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.02 sail 1",
+         "to name a fractal box, got 'sail'; did you mean 'soil'?"),
         ("#add_surface_roughness: 0 0 0.014 0.03 0.03 0.014 1 1 1 0.01 0.02 soil 1", "to lie on a face"),
         ("#add_surface_roughness: 0 0 0.015 0.03 0.03 0.015 1 1 1 0.01 0.2 soil 1", "within the domain"),
         ("#add_surface_water: 0 0 0.015 0.03 0.03 0.015 0.016 soil", "on a rough face"),

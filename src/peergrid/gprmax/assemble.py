@@ -94,7 +94,7 @@ class Plan:
             if isinstance(item, SampledWaves) and not item.file.is_file():
                 raise item.command.fault("to name a file that is there", f"'{item.file.name}'", "correct the path")
             if isinstance(item, Layer) and item.box not in boxes:
-                raise item.command.fault("to name a fractal box", f"'{item.box}'", "define it, or correct the name")
+                raise item.command.unknown("a fractal box", item.box, boxes)
         _ = self.frame, self.dt, self.steps, self.waves, media_of(self)
 
     @cached_property
@@ -245,10 +245,10 @@ def requested_far_fields(plan: Plan) -> Iterator[tuple[FarDirections, Spectrum, 
     for one in plan.of(FarDirections):
         spectrum = spectra.get(one.spectrum)
         if spectrum is None:
-            raise one.command.fault("to name an #ntff_frequency", f"'{one.spectrum}'", "define it")
+            raise one.command.unknown("an #ntff_frequency", one.spectrum, spectra)
         around = faces.get(spectrum.faces)
         if around is None:
-            raise spectrum.command.fault("to name an #ntff_surface", f"'{spectrum.faces}'", "define it")
+            raise spectrum.command.unknown("an #ntff_surface", spectrum.faces, faces)
         yield one, spectrum, around
 
 
@@ -357,7 +357,7 @@ def waveform(plan: Plan, source: Source | Incoming) -> Formula | Column | Wavefo
     if not isinstance(found, str):
         return found
     if found not in plan.waves:
-        raise source.command.fault("to name a #waveform", f"'{found}'", "define it")
+        raise source.command.unknown("a #waveform", found, plan.waves)
     return plan.waves[found]
 
 

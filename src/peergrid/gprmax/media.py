@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import reduce
 from math import isinf, pi
 
@@ -16,7 +15,6 @@ from peergrid.gprmax.objects import Body, Solid
 from peergrid.gprmax.raster import NOTHING, Filling, Ids, Mask, Raster
 from peergrid.gprmax.soils import Mixture
 from peergrid.gprmax.text import Command
-from peergrid.io.rule import shown
 from peergrid.models.fdtd3d import PEC, PMC, VACUUM, Medium, Pole
 
 MOST = NOTHING  # as no medium
@@ -57,11 +55,9 @@ class Media:
     def place(self, command: Command, name: str) -> int:
         """The number of a medium. Raises UsageError for an unknown name."""
         if name not in self._places:
-            close = get_close_matches(name, (*self._places, *self._mixings), n=1)
-            advice = f"did you mean '{shown(close[0])}'?" if close else "define it."
             if name in self._mixings:
-                advice = "a mixing model is for fractal boxes alone."
-            raise UsageError(f"{command.what} is expected to name a material, got '{shown(name)}'; {advice}")
+                raise command.fault("to name a material", f"'{name}'", "a mixing model is for fractal boxes alone")
+            raise command.unknown("a material", name, (*self._places, *self._mixings))
         return self._places[name]
 
     def mixed(self, command: Command, name: str, count: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from peergrid.errors import UsageError
@@ -61,6 +62,16 @@ class Command:
     def again(self, name: str) -> UsageError:
         """The error of a command with a name that another has."""
         return self.fault("to have a name of its own", f"'{name}' again", "rename it")
+
+    def unknown(self, kind: str, name: str, known: Iterable[str]) -> UsageError:
+        """The error of a command with a name that nothing has; it has the closest known name, in upper or lower case.
+
+        kind: of what should have the name, as in "a material".
+        """
+        names = {one.lower(): one for one in known}
+        close = get_close_matches(name.lower(), names, n=1)
+        advice = f"did you mean '{shown(names[close[0]])}'?" if close else "define it."
+        return UsageError(f"{self.what} is expected to name {kind}, got '{shown(name)}'; {advice}")
 
 
 def check_names(named: Iterable[tuple[Command, str]]) -> None:
