@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -52,6 +53,14 @@ def built() -> Built:
 def traces(built: Built) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]:
     names = [name for recorder in built.recorders for name in recorder.traces.values()]
     return {name: np.arange(1, 6, dtype=np.float32) * (k + 1) for k, name in enumerate(names)}
+
+
+def test_results_without_receivers_have_the_samples_of_the_run(built: Built, tmp_path: Path) -> None:
+    bare = replace(built, recorders=())
+    write_results(tmp_path / "results.h5", bare, {}, (), {"steps": 5})
+    with h5py.File(tmp_path / "results.h5") as file:
+        assert file.attrs["Iterations"] == 6
+        assert file["srcs/src1/waveform"].shape == (6,)
 
 
 def test_results_have_the_layout_that_plotting_tools_read(built: Built, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ from peergrid.models.fdtd3d import (
 from peergrid.models.fdtd3d.isosurface import picture_surfaces
 from peergrid.models.fdtd3d.model import LIBRARIES
 from peergrid.models.fdtd3d.picture import CONDUCTOR
+from peergrid.models.fdtd3d.results import write_results
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Ricker
 
@@ -161,6 +162,19 @@ def test_results_are_laid_out_as_gprmax_does(tmp_path: Path) -> None:
         np.testing.assert_array_equal(file["fields/Ez"][:], found.fields["Ez"])
     with h5py.File(tmp_path / "out" / "snapshots.h5") as file:
         assert file["Ez"].shape == (3, 9, 10, 11)
+
+
+@pytest.mark.parametrize("receivers", [(Receiver((2, 2, 2), ("Ez",)),), ()])
+def test_results_of_a_run_that_was_ended_have_as_many_samples_as_it_made(
+    tmp_path: Path, receivers: tuple[Receiver, ...]
+) -> None:
+    built = build(replace(SMALL, receivers=receivers))
+    found = peergrid.run(built.problem, steps=3, devices="cpu:1", options=Options("serial", depth=1))
+    write_results(tmp_path / "results.h5", built, found.traces, about={"steps": 3})
+    with h5py.File(tmp_path / "results.h5") as file:
+        assert (file.attrs["Iterations"], file["time"].shape) == (4, (4,))
+        for receiver in file.get("rxs", {}).values():
+            assert receiver["Ez"].shape == file["time"].shape
 
 
 def test_a_survey_lies_side_by_side(tmp_path: Path) -> None:

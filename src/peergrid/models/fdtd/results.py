@@ -38,10 +38,11 @@ def write_results(
     about: further attributes of the file, such as devices and digest. Raises UsageError if the file cannot be written;
     it gets its name only when complete.
     """
-    samples = 1 + max((len(trace) for trace in traces.values()), default=0)
+    about = about or {}
+    samples = 1 + (len(next(iter(traces.values()))) if traces else int(about.get("steps", built.steps)))
     with creating(path) as new:
         file = new.hdf5
-        _describe(file, built, samples, about or {})
+        _describe(file, built, samples, about)
         _add_scales(file, built, samples)
         for number, (emitter, source) in enumerate(zip(built.emitters, built.model.sources, strict=True), start=1):
             group = file.create_group(f"srcs/src{number}")

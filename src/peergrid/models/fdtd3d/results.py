@@ -48,9 +48,11 @@ def write_results(
     values, one after another; about: further attributes of the file. Raises UsageError where the file cannot be
     written; it appears under its name only when complete.
     """
+    about = about or {}
+    made = len(next(iter(traces.values()))) if traces else int(about.get("steps", built.steps))
     with creating(path) as new:
         file = new.hdf5
-        _describe(file, built, about or {})
+        _describe(file, built, made + 1, about)
         _write_sources(file, built)
         for number, line in enumerate(built.lines, start=1):
             _write_line(file.create_group(f"tls/tl{number}"), built, line, traces)
@@ -85,7 +87,7 @@ def write_survey(path: Path, built: BuiltDomain, traces: Sequence[Trace], about:
     rows = [_row(recorder, list(units)) for recorder in built.recorders]
     with creating(path) as new:
         file = new.hdf5
-        _describe(file, built, about)
+        _describe(file, built, built.steps + 1, about)
         write_positions(file, traces, built.domain.spacing, rows)
         _write_sources(file, built)
         for number, recorder in enumerate(built.recorders, start=1):
@@ -138,16 +140,17 @@ def samples(built: BuiltDomain, parts: tuple[tuple[float, str], ...], traces: Ma
     return total.astype(dtype)
 
 
-def _describe(file: h5py.File, built: BuiltDomain, about: Mapping[str, str | int | float]) -> None:
+def _describe(file: h5py.File, built: BuiltDomain, count: int, about: Mapping[str, str | int | float]) -> None:
+    """Write attributes and dimension scales; count: samples of records, fewer than asked for if a run was ended."""
     domain = built.domain
     attributes = {
-        "Title": built.model.title, "peergrid": VERSION, "Iterations": domain.steps + 1, "nx_ny_nz": domain.shape,
+        "Title": built.model.title, "peergrid": VERSION, "Iterations": count, "nx_ny_nz": domain.shape,
         "dx_dy_dz": domain.spacing, "dt": domain.dt, "nsrc": len(built.sources), "nrx": len(built.recorders),
         "srcsteps": (0, 0, 0), "rxsteps": (0, 0, 0),
     }  # fmt: skip
     for name, value in (attributes | dict(about)).items():
         file.attrs[name] = value
-    add_times(file, domain.steps + 1, domain.dt)
+    add_times(file, count, domain.dt)
     add_axes(file, built.axes, built.spacing, [domain.nodes[axis] for axis in built.lattice.axes])
 
 
