@@ -127,4 +127,6 @@ def test_the_axis_of_a_section() -> None:
     apart: Pairs = [((2.0 - x, 1.0), (3.0 + x, 1.0)) for x in (0.0, 1.0)]
     assert section_of(apart) == ("distance of source and receiver (m)", (1.0, 3.0))
     silent = np.array([[x, 1.0] for x in (2.0, 3.0)])
+    fixed, moving = np.zeros((2, 2)), np.array([[1.0, 0.0], [2.0, 0.0]])
+    assert distances(np.stack([fixed, moving], axis=1), silent) == distances(moving[:, np.newaxis], silent)
     assert distances(np.empty((2, 0, 2)), silent) == ("x of the midpoint (m)", (2.0, 3.0))

@@ -178,12 +178,13 @@ def traces(model: MODEL) -> Iterator[MODEL]:
 
 
 def distances(sources: Array, receivers: Array) -> tuple[str, tuple[float, ...]]:
-    """The axis of a section, its label and its value for each trace, metres: the midpoint of the first source and a
-    receiver or, if that does not move, their distance.
+    """The axis of a section, its label and its value for each trace, metres: the midpoint of a source and a receiver
+    or, if that does not move, their distance. The source is the first one that moves, or the first.
 
     sources: of each trace, shape (traces, sources, axes); receivers: shape (traces, axes).
     """
-    first = sources[:, 0] if sources.shape[1] else receivers
+    moves = np.ptp(sources, axis=0).any(axis=1)
+    first = sources[:, moves.argmax()] if moves.size else receivers
     middles, apart = (first + receivers) / 2, np.linalg.norm(receivers - first, axis=1)
     way = np.concatenate([[0.0], np.linalg.norm(np.diff(middles, axis=0), axis=1).cumsum()])
     if way[-1] > 0.1 * np.ptp(apart):
