@@ -84,6 +84,25 @@ def test_the_predicted_timeline_is_written_for_perfetto(call: Call, model: Path,
     assert {event["pid"] for event in events} == {0, 1}
 
 
+@pytest.mark.parametrize("strategy", ["peer", "persistent"])
+def test_the_predicted_timeline_of_a_fused_exchange_has_its_operations_apart(
+    call: Call, model: Path, tmp_path: Path, strategy: str
+) -> None:
+    asked = "plan", model, "--machine", "h200-x2", "--strategy", strategy
+    answer = call(*asked, "--timeline", tmp_path / "t.json")
+    assert answer.out.endswith(f"{tmp_path / 't.json'}: open it in https://ui.perfetto.dev or chrome://tracing\n")
+    assert f"'{strategy}' fuses the halo exchange into its kernels" in answer.err
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1}
+    assert "fuses" not in call(*asked).err
+
+
+def test_the_predicted_timeline_of_several_hosts_is_one_of_a_host(call: Call, model: Path, tmp_path: Path) -> None:
+    network = "--nodes", "2", "--network", "5e-6,50e9"
+    asked = "plan", model, "--machine", "h200-x2", *network, "--timeline", tmp_path / "t.json", "--json"
+    assert any("on 2 GPUs of one host" in note for note in call(*asked).json["notes"])
+
+
 def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: Call, model: Path) -> None:
     model.write_text(MODEL.replace("[0.06, 0.04]", "[600.0, 400.0]"))
     answer = call("plan", model, "--machine", "h200-x8")

@@ -26,7 +26,7 @@ from peergrid.progress import duration, megacells
 from peergrid.runtime.fit import gibibytes
 from peergrid.schedule import Options, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
-from peergrid.schedule.timeline import START
+from peergrid.schedule.timeline import START, VIEWERS
 from peergrid.simulate import Simulation
 from peergrid.stencil import Problem
 
@@ -130,12 +130,15 @@ def _predict(
         guard(timeline, "timeline", START)
     built = described.build()
     _warn(built)
-    prediction, events = predict(name, built, requested, machine)
-    if timeline is not None:
+    prediction, shown = predict(name, built, requested, machine, timeline=timeline is not None)
+    if timeline is not None and shown is not None:
         with replacing(timeline) as partial:
-            partial.write_text(json.dumps(events))
+            partial.write_text(json.dumps(shown.events))
+        prediction = replace(prediction, notes=(*prediction.notes, *shown.notes))
     print_notes(prediction.notes)
     typer.echo(json.dumps(asdict(prediction), indent=2) if as_json else text(prediction))
+    if timeline is not None and not as_json:
+        typer.echo(f"\n{timeline}: {VIEWERS}")
 
 
 def _tried(name: str, described: Model, arguments: CommandLineOptions, *, quiet: bool) -> Plan:

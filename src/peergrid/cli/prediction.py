@@ -115,6 +115,14 @@ class Prediction:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class PredictedTimeline:
+    """An iteration on the GPUs of one host in Chrome's trace format, and notes about what it shows."""
+
+    events: dict[str, Any]
+    notes: tuple[str, ...]
+
+
 def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -> Machine:
     """The machine of the options. Raises UsageError for options that are not valid."""
     found = machine_at(place)
@@ -132,9 +140,9 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
 
 
 def predict(
-    name: str, built: BuiltModel, requested: RequestedOptions, machine: Machine
-) -> tuple[Prediction, dict[str, Any]]:
-    """The plan of a model on a machine, and the timeline of an iteration in Chrome's format.
+    name: str, built: BuiltModel, requested: RequestedOptions, machine: Machine, *, timeline: bool
+) -> tuple[Prediction, PredictedTimeline | None]:
+    """The plan of a model on a machine, and the timeline of an iteration, if asked for.
 
     Raises DoesNotFit if no number of its GPUs has enough memory.
     """
@@ -145,7 +153,8 @@ def predict(
         _check_split(split, devices, chain)
     few = min(machine.gpus, WHOLE) if chain else devices
     host = replace(machine, gpus=few, nodes=1, network=None)
-    best = _best(Forecaster(problem, host, few, split=None if chain else split), built, requested)
+    asked = Forecaster(problem, host, few, split=None if chain else split)
+    best = _best(asked, built, requested)
     needed = fewest(problem, machine, best[0].options, built.steps)
     if needed is None:
         raise DoesNotFit(
@@ -155,7 +164,24 @@ def predict(
     found = chains(problem, machine, best[0].options, devices, _depths(requested, built)) if chain else ()
     chosen = _first_of_chain(found, problem, devices) if found else _first(best)
     prediction = _prediction(name, built, machine, chosen, needed, best, found)
-    return prediction, chrome(best[0].schedule.ops, best[0].spans)
+    return prediction, _timeline(asked, best[0], chain) if timeline else None
+
+
+def _timeline(asked: Forecaster, best: Forecast, chain: bool) -> PredictedTimeline:
+    """The timeline of the first arrangement of one host; operations of fused kernels apart, as in a measured one."""
+    strategy, notes = best.options.strategy, list[str]()
+    if chain:
+        notes.append(
+            f"The timeline is of '{strategy}', depth {best.options.depth}, on {asked.devices} GPUs of one host."
+        )
+    if not best.fused:
+        return PredictedTimeline(chrome(best.schedule.ops, best.spans), tuple(notes))
+    notes.append(
+        f"'{strategy}' fuses the halo exchange into its kernels, which have no operations of their own; the timeline "
+        "has those of the unfused schedule, which takes longer."
+    )
+    schedule, spans = asked.spans(asked.arrangement(best.options).schedule)
+    return PredictedTimeline(chrome(schedule.ops, spans), tuple(notes))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from peergrid.jobs.folder import Folder
 from peergrid.models import read
 from peergrid.result import Timeline
 from peergrid.schedule import Schedule, one_iteration
-from peergrid.schedule.timeline import START
+from peergrid.schedule.timeline import START, VIEWERS
 from peergrid.simulate import Simulation
 
 MOST = 5_000  # steps: thousands of operations each
@@ -133,5 +133,5 @@ def _text(found: Traced) -> str:
         f"{found.exposed_communication:.1%} of it without computation\n"
         f"a step: boundary regions {found.boundary * 1e3:.3g}, interiors {found.interior * 1e3:.3g}, exchange "
         f"{found.exchange * 1e3:.3g} ms on the busiest device\n"
-        f"{found.output}: open it in https://ui.perfetto.dev or chrome://tracing"
+        f"{found.output}: {VIEWERS}"
     )

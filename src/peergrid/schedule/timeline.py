@@ -14,6 +14,8 @@ from peergrid.schedule.ops import Compute, Copy, Op, Queue, Receive, Reduce, Sen
 
 START = '{"traceEvents"'
 """The first characters of a file with a trace."""
+VIEWERS = "open it in https://ui.perfetto.dev or chrome://tracing"
+"""The programs for such a file, in words."""
 
 
 @dataclass(frozen=True, slots=True)
