@@ -36,6 +36,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path: Path) -> None:
+    assert call("bench", "jacobi", "--devices", "cpu:1", "-o", "out").out.endswith(
+        "wrote out/jacobi.json\nwrote out/jacobi.png\n"
+    )
     answer = call("bench", "jacobi", "--devices", "cpu:2", "-o", "out", "--json")
     assert answer.code == 0, answer.err
     found = answer.json

@@ -77,6 +77,8 @@ def bench(
     else:
         Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(suite, rows, bandwidth))
         typer.echo("\n".join(advice(rows)))
+        if output is not None:
+            typer.echo(f"wrote {output / name}.json\nwrote {output / name}.png")
 
 
 def advice(rows: Sequence[Measured]) -> list[str]:
@@ -165,6 +167,8 @@ def _predict(
         host = f"{row.host_seconds_per_step * 1e6:.3g}"
         table.add_row(row.series, str(row.count), size, _depth(row.options), *rates, _share(row.efficiency), host)
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    if output is not None:
+        typer.echo(f"wrote {output / name}-foretold.json")
 
 
 def _rows(

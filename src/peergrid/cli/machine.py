@@ -38,3 +38,5 @@ def machine(
         typer.echo(json.dumps({**encode(found), **processes}, ensure_ascii=False, indent=2))
     else:
         typer.echo(text(found) + ("" if ranks is None else text_of_ranks(ranks)), nl=False)
+        if svg is not None:
+            typer.echo(f"\nwrote {svg}")

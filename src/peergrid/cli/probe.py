@@ -66,6 +66,8 @@ def probe(
     if output is not None:
         profiles.write(output, found)
     _present(found, other, as_json)
+    if output is not None and not as_json:
+        typer.echo(f"\nwrote {output}")
     if recorded is None:
         _judge(found)
 
