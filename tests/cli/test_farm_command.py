@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 import time
 from dataclasses import replace
 from glob import glob
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -151,8 +153,29 @@ WRONG = [
     (("-i", "x", "--", "no-such-program", "{}"), "'no-such-program' should be a program that can be run, but none"),
     (("--", "true", "{}"), "At least one input is expected, got none: name them with -i, or their file with --lines."),
     (("--lines", "nowhere", "--", "true", "{}"), "The inputs should be the lines of 'nowhere', but No such file"),
+    (("-i", "x", "a\0b", "--", "true", "{}"), "Input 2 has a zero byte, such as 'find -print0' writes; separate"),
+    (("-i", "x" * 140_000, "--", "true", "{}"), "at most 131,071 bytes, but with input 1 one has 140,000; write"),
     (("-i", "x", "--log", "/proc/none", "--", "true", "{}"), "go to '/proc/none', which cannot be written (No"),
 ]  # fmt: skip
+
+
+def test_lines_end_at_line_feeds_alone_and_a_byte_order_mark_is_none_of_an_input(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes("\ufeffone\r\ntwo\x1cparts\u2028and more\r\n\r\n".encode())
+    assert call("farm", "--lines", "lines", "--", "echo", "{}").code == 0
+    assert (tmp_path / "farm/1.log").read_bytes() == b"one\n"
+    assert (tmp_path / "farm/2.log").read_text() == "two\x1cparts\u2028and more\n"
+
+
+def test_a_farm_whose_folder_cannot_be_written_names_it(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(import_module("peergrid.farm.work"), "_write", full)
+    answer = call("farm", "-i", "x", "--", "true", "{}")
+    assert answer.code == 2
+    assert "The farm in 'farm' could not go on: No space left on device. Jobs that run may end; go on" in answer.err
 
 
 @pytest.mark.parametrize(("words", "sentence"), WRONG, ids=[" ".join(words) for words, _ in WRONG])

@@ -53,7 +53,7 @@ class FarmFolder:
     def taken(self) -> Iterator[None]:
         """Reserve the folder for this farm, and make it if needed.
 
-        Raises UsageError if it cannot be written, or another farm uses it.
+        Raises UsageError if it cannot be written, then or later, or another farm uses it.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -70,6 +70,11 @@ class FarmFolder:
                     "another folder with --log DIR."
                 )
             yield
+        except OSError as error:
+            raise UsageError(
+                f"The farm in '{self.path}' could not go on: {error.strerror or error}. Jobs that run may end; go on "
+                "with '--resume'."
+            ) from None
         finally:
             os.close(opened)
 
