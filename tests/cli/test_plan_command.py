@@ -118,6 +118,8 @@ def test_a_model_too_large_to_describe_here_is_refused_before_it_is_made(call: C
         (("--gpus", "0"), "'--gpus' takes"),
         (("--gpus", "2", "--devices", "cpu:2"), "A plan for another machine uses no devices of this one; leave out"),
         (("--nodes", "2"), "'--nodes' needs '--network"),
+        (("--network", "5e-6,50e9"), "'--network' joins the hosts of '--nodes N', got one host"),
+        (("--machine", ""), "'' is neither a file nor a machine that is known"),
         (("--nodes", "0"), "'--nodes' takes a whole number above 0, got 0."),
         (("--nodes", "2", "--network", "fast"), "'--network' takes LATENCY,BANDWIDTH"),
         (("--gpus", "2000"), "at most 1,024 GPUs"),

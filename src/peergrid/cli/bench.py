@@ -19,7 +19,7 @@ from peergrid.bench import own, problems
 from peergrid.bench.circumstances import about
 from peergrid.bench.measure import Case, Measured, copy_bandwidth, measure, with_efficiency
 from peergrid.bench.suites import LARGE, LITTLE, SUITES, Size, Suite
-from peergrid.cli.choose import AsJson, DeviceSpec
+from peergrid.cli.choose import AsJson, DeviceSpec, folder_named
 from peergrid.errors import DoesNotFit, UsageError
 from peergrid.files import replacing
 from peergrid.jobs.folder import Folder
@@ -37,7 +37,14 @@ def bench(
         str | None, typer.Option("--counts", metavar="N,...", help="Device counts to measure, such as 1,8.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.json and NAME.png here.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            parser=folder_named("--output", "no files"),
+            help="Write NAME.json and NAME.png here.",
+        ),
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="WORD", help="Only series with this word in their name.")] = "",
     machine: Annotated[

@@ -78,7 +78,12 @@ class CommandLineOptions:
             comm,
         )
         # refuses unknown names
-        Options(found.strategy or "overlap", found.depth or 1, order=found.order or "all", route=found.route)
+        Options(
+            "overlap" if found.strategy is None else found.strategy,
+            found.depth or 1,
+            order="all" if found.order is None else found.order,
+            route=found.route,
+        )
         if elsewhere:
             check_description_memory(model)
         else:
@@ -111,6 +116,19 @@ def opened(model: Model, traces: int | None, dtype: str | None, drawn: bool = Tr
             raise UsageError(f"'-n' takes a whole number from 1 to {MOST}, got {traces}.")
         model = model.with_traces(traces)
     return model
+
+
+def folder_named(option: str, default: str) -> Callable[[str], Path]:
+    """The parser of an option that names a folder. It raises UsageError for '', as from an unset variable: that is not
+    the current folder.
+    """
+
+    def parse(name: str) -> Path:
+        if not name:
+            raise UsageError(f"'{option}' takes the name of a folder, got ''; leave it out for {default}.")
+        return Path(name)
+
+    return parse
 
 
 def arranging(command: Callable[..., None]) -> Callable[..., None]:

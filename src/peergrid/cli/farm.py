@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
-from peergrid.cli.choose import AsJson
+from peergrid.cli.choose import AsJson, folder_named
 from peergrid.cli.notes import print_notes
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.errors import CheckFailed, UsageError
@@ -68,7 +68,12 @@ def farm(
     slots: Annotated[
         str, typer.Option("--slots", metavar="SPEC", help="auto, cpu:4, cuda, cuda:0+1,2+3 or cuda:nvlink.")
     ] = "auto",
-    log: Annotated[Path, typer.Option("--log", metavar="DIR", help="Folder for logs and exit codes.")] = Path("farm"),
+    log: Annotated[
+        Path,
+        typer.Option(
+            "--log", metavar="DIR", parser=folder_named("--log", "farm"), help="Folder for logs and exit codes."
+        ),
+    ] = Path("farm"),
     retries: Annotated[int, typer.Option("--retries", metavar="N", help="How often a failed job is tried again.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the farm in the folder of --log.")] = False,
     as_json: AsJson = False,

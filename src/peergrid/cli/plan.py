@@ -110,7 +110,7 @@ def plan(
                 f"A plan for another machine uses no devices of this one; leave out '--devices {arguments.devices}', "
                 "or '--machine', '--gpus', '--nodes', '--network' and '--timeline'."
             )
-        asked = machine_for(machine or USUAL_MACHINE, gpus, 1 if nodes is None else nodes, network)
+        asked = machine_for(USUAL_MACHINE if machine is None else machine, gpus, 1 if nodes is None else nodes, network)
         elsewhere = replace(arguments, devices="cpu:1").requested(described, elsewhere=True)
         _predict(str(model), described, elsewhere, asked, timeline, as_json=as_json)
         return

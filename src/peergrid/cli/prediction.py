@@ -134,6 +134,8 @@ def machine_for(place: str, gpus: int | None, nodes: int, network: str | None) -
         raise UsageError(
             "'--nodes' needs '--network LATENCY,BANDWIDTH', such as 5e-6,50e9: seconds and bytes per second."
         )
+    if nodes == 1 and network is not None:
+        raise UsageError("'--network' joins the hosts of '--nodes N', got one host, which has no network; name more.")
     if nodes * (gpus or found.gpus) > MOST:
         raise UsageError(f"'plan' predicts for at most {MOST:,} GPUs, got {nodes * (gpus or found.gpus):,}; use fewer.")
     return found.with_gpus(gpus or found.gpus, nodes, None if network is None else _network(network))

@@ -10,7 +10,16 @@ from typing import Annotated
 
 import typer
 
-from peergrid.cli.choose import AsJson, CommandLineOptions, ModelFile, Precision, Traces, arranging, opened
+from peergrid.cli.choose import (
+    AsJson,
+    CommandLineOptions,
+    ModelFile,
+    Precision,
+    Traces,
+    arranging,
+    folder_named,
+    opened,
+)
 from peergrid.cli.notes import announce, print_notes, warn
 from peergrid.cli.stop import StopRequest, stop_on_signal
 from peergrid.cli.summary import Summary, summary, text
@@ -34,13 +43,6 @@ LARGE = 1 << 30  # bytes of snapshots from which on a run announces their size
 FEW = 20  # one of so many parts of a run may be measured operation by operation
 
 
-def _folder(name: str) -> Path:
-    """The folder of '--output'. Raises UsageError for '', as from an unset variable: it is not the current folder."""
-    if not name:
-        raise UsageError("'--output' takes the name of a folder, got ''; leave it out for results/NAME.")
-    return Path(name)
-
-
 @arranging
 def run(
     model: ModelFile,
@@ -48,7 +50,11 @@ def run(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="DIR", parser=_folder, help="Folder for the results (default: results/NAME)."
+            "-o",
+            "--output",
+            metavar="DIR",
+            parser=folder_named("--output", "results/NAME"),
+            help="Folder for the results (default: results/NAME).",
         ),
     ] = None,
     steps: Annotated[

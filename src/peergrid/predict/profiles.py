@@ -24,7 +24,7 @@ def machine_at(place: str) -> Machine:
 
     Raises UsageError for an unknown one, or a profile without GPUs.
     """
-    if not Path(place).exists():
+    if not place or not Path(place).exists():
         return machine_named(place)
     from peergrid.probe.profile import read
 
