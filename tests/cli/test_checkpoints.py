@@ -94,6 +94,10 @@ def test_what_the_folder_of_a_killed_run_is_good_for(call: Call, model: Path, tm
     answer = call("run", model, "-o", "cut", "--resume")
     assert answer.code == 2
     assert "of a run with snapshots of Ez every 20 steps, stride 1, got one with Ez every 10 steps" in answer.err
+    model.write_text(LONG)
+    answer = call("run", model, "-o", "cut", "--resume", "--steps", "4000000")
+    assert answer.code == 2
+    assert "is expected to be of a run of 4000000 steps, got one of 3000000; leave the time of the model" in answer.err
     damaged = list(folder.glob("checkpoints/step-*.h5"))  # three where the kill came before the oldest was removed
     for file in damaged:
         file.write_bytes(file.read_bytes()[:-100])
@@ -117,6 +121,15 @@ def test_a_damaged_checkpoint_leaves_the_one_before(call: Call, model: Path, tmp
     assert answer.json["resumed_from"] == int(files[-2].stem.removeprefix("step-"))
     assert f"'cut/checkpoints/{files[-1].name}' is expected to be a checkpoint, got contents that do not" in answer.err
     assert answer.json["sha256"] == call("run", model, "--no-write", "--json").json["sha256"]
+
+
+def test_a_run_whose_snapshots_are_gone_does_not_go_on(call: Call, model: Path, tmp_path: Path) -> None:
+    folder = cut_off(tmp_path, model)
+    (folder / "checkpoints/snapshots-from-000000000000.h5").unlink()
+    answer = call("run", model, "-o", "cut", "--resume")
+    assert answer.code == 2
+    assert "'cut/checkpoints' is expected to hold the snapshots up to step " in answer.err
+    assert "but lacks that of step 10; bring its files back, or start anew." in answer.err
 
 
 def test_a_disk_that_is_too_full_for_checkpoints_does_not_end_the_run(model: Path, tmp_path: Path) -> None:

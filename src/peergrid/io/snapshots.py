@@ -135,11 +135,12 @@ class SnapshotParts:
     """Writes snapshots as `SnapshotWriter` does, into files that begin and end at steps at which a run may resume.
 
     path: the file with all of them, when the block is left; folder: of the parts; start: the step from which the run
-    continues; parts of an earlier run beyond it are removed.
+    continues; parts of an earlier run beyond it are removed; every: steps between two snapshots.
+    Entering it raises UsageError if a snapshot before `start` is missing.
     """
 
-    def __init__(self, path: Path, scale: Scale, folder: Path, start: int) -> None:
-        self._path, self._scale, self._folder, self._start = path, scale, folder, start
+    def __init__(self, path: Path, scale: Scale, folder: Path, start: int, every: int) -> None:
+        self._path, self._scale, self._folder, self._start, self._every = path, scale, folder, start, every
         self._writer: SnapshotWriter | None = None
 
     def put(self, step: int, fields: Mapping[str, Array]) -> None:
@@ -158,6 +159,7 @@ class SnapshotParts:
         for part in self._parts():
             if part >= self._part(self._start):
                 part.unlink()
+        self._require_earlier()
         return self
 
     def __exit__(
@@ -169,6 +171,16 @@ class SnapshotParts:
         if error is None or self._parts():
             with suppress(UsageError) if error is not None else nullcontext():  # report the first error
                 _merge(self._parts(), self._path, self._scale)
+
+    def _require_earlier(self) -> None:
+        """Raise UsageError if a snapshot up to the first step is missing."""
+        there = {step for part in self._parts() for step in _steps(part)}
+        for step in range(self._every, self._start + 1, self._every):
+            if step not in there:
+                raise UsageError(
+                    f"'{self._folder}' is expected to hold the snapshots up to step {self._start:,}, but lacks that of "
+                    f"step {step:,}; bring its files back, or start anew."
+                )
 
     def _part(self, start: int) -> Path:
         return self._folder / f"snapshots-from-{start:012d}.h5"
@@ -182,15 +194,33 @@ def _merge(parts: list[Path], path: Path, scale: Scale) -> None:
     with creating(path) as new:
         _describe(new.hdf5, scale)
         for part in parts:
-            try:
-                with read_snapshots(part) as reader:
-                    for number, step in enumerate(reader.steps):
-                        fields = {name: reader.frame(name, number) for name in reader.fields}
-                        _append(new.hdf5, scale, step, fields)
-            except (OSError, RuntimeError):
-                raise UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.") from None
+            for step, fields in _frames(part):
+                _append(new.hdf5, scale, step, fields)
             new.check()
         _complete(new.hdf5, scale)
+
+
+def _frames(part: Path) -> Iterator[tuple[int, dict[str, Array]]]:
+    """The steps and fields of a part. Raises UsageError if it cannot be read."""
+    try:
+        with read_snapshots(part) as reader:
+            for number, step in enumerate(reader.steps):
+                yield step, {name: reader.frame(name, number) for name in reader.fields}
+    except (OSError, RuntimeError):
+        raise _unreadable(part) from None
+
+
+def _steps(part: Path) -> tuple[int, ...]:
+    """The steps of a part. Raises UsageError if it cannot be read."""
+    try:
+        with read_snapshots(part) as reader:
+            return reader.steps
+    except (OSError, RuntimeError):
+        raise _unreadable(part) from None
+
+
+def _unreadable(part: Path) -> UsageError:
+    return UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.")
 
 
 class SnapshotReader:

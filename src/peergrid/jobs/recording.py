@@ -14,6 +14,7 @@ from peergrid.models import AxesNamed, BuiltModel, MomentsBuilt, UnitsNamed
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name of the snapshot options in a checkpoint
+STEPS = "steps"  # the name of the number of steps of the run in a checkpoint
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Recording:
             if isinstance(self.snapshots, SnapshotParts):
                 self.snapshots.cut(self.simulation.step)
             state = self.simulation.state()
-            self.checkpoints.keep(replace(state, about={ABOUT: snapshots_in_words(self.built)}))
+            self.checkpoints.keep(
+                replace(state, about={ABOUT: snapshots_in_words(self.built), STEPS: str(self.built.steps)})
+            )
 
 
 @contextmanager
@@ -92,7 +95,7 @@ def recording(
         taken = built.model.snapshots
         scale = scale_of(built)
         if taken.every and (period is not None or simulation.step):
-            parts = SnapshotParts(folder.snapshots, scale, folder.checkpoints, simulation.step)
+            parts = SnapshotParts(folder.snapshots, scale, folder.checkpoints, simulation.step, taken.every)
             snapshots = stack.enter_context(parts)
         elif taken.every:
             snapshots = stack.enter_context(SnapshotWriter(folder.snapshots, scale))

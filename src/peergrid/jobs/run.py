@@ -16,7 +16,7 @@ from peergrid.errors import UsageError
 from peergrid.grid import Array
 from peergrid.io.checkpoints import Period, checkpoint_files, newest
 from peergrid.jobs.folder import Folder
-from peergrid.jobs.recording import ABOUT, Recording, recording, snapshots_in_words
+from peergrid.jobs.recording import ABOUT, STEPS, Recording, recording, snapshots_in_words
 from peergrid.jobs.requested import requested_of
 from peergrid.models import BuiltModel, Model, read
 from peergrid.models.survey import shifts, surveyed
@@ -143,6 +143,12 @@ def restore(simulation: Simulation, built: BuiltModel, folder: Folder, say: Say)
         raise UsageError(
             f"The checkpoint is expected to be of a run with snapshots of {wanted or 'nothing'}, got one with "
             f"{taken or 'none'}; leave the table [output] as it was, or start anew."
+        )
+    steps = state.about.get(STEPS, str(built.steps))
+    if steps != str(built.steps):
+        raise UsageError(
+            f"The checkpoint is expected to be of a run of {built.steps} steps, got one of {steps}; leave the time of "
+            "the model and '--steps' as they were, or start anew."
         )
     simulation.restore(state)
     return True
