@@ -92,10 +92,13 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
     from PIL import Image
 
     Image.new("RGB", (4, 4)).save(tmp_path / "colour.png")
+    pages = [Image.new("L", (4, 4), page) for page in range(3)]
+    pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
     (tmp_path / "text.png").write_text("no image")
     (tmp_path / "cut.png").write_bytes((tmp_path / "colour.png").read_bytes()[:40])
     for name, sentence in (
         ("colour.png", "is expected to be a grey image with 8 or 16 bits a pixel, got one of Pillow's mode 'RGB'"),
+        ("stack.tif", "is expected to hold one image, got 3; write each to its own file"),
         ("text.png", "is expected to be a PNG or TIFF image, and is neither"),
         ("nowhere.png", "could not be read: No such file or directory"),
         (".", "could not be read: Is a directory"),

@@ -22,7 +22,8 @@ FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF"}
 def read(path: str | Path) -> Pixels:
     """The pixels of a file, shape (height, width), type uint8 or uint16.
 
-    Raises UsageError for a missing file, and for images that are not grey with 8 or 16 bits per pixel.
+    Raises UsageError for a missing file, for images that are not grey with 8 or 16 bits per pixel, and for several in
+    one file.
     """
     path = path_of("path", path)
     try:
@@ -36,6 +37,8 @@ def read(path: str | Path) -> Pixels:
                     f"'{path}' is expected to be a grey image with 8 or 16 bits a pixel, got one of Pillow's mode "
                     f"'{image.mode}'; convert it first, for instance with image.convert('L')."
                 )
+            if (pages := getattr(image, "n_frames", 1)) > 1:
+                raise UsageError(f"'{path}' is expected to hold one image, got {pages}; write each to its own file.")
             return np.asarray(image).astype(kind)
     except UnidentifiedImageError:
         raise UsageError(f"'{path}' is expected to be a PNG or TIFF image, and is neither.") from None
