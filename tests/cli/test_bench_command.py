@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +36,26 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "copy_bandwidth", lambda devices: 1e10)
     monkeypatch.setattr(measure, "SAMPLE_SECONDS", 0.0)
     monkeypatch.setattr(measure, "SUSTAINED_WARM_UP", 0.0)
+
+
+def test_a_narrow_terminal_cuts_no_figures() -> None:
+    terminal, end = os.openpty()
+    asked = [sys.executable, "-m", "peergrid", "bench", "small", "--only", "256² each async", "--machine", "h200-x2"]
+    with subprocess.Popen(asked, stdout=end, env={**os.environ, "COLUMNS": "40"}) as process:
+        os.close(end)
+        said = b"".join(iter(lambda: read_from(terminal), b"")).decode()
+    os.close(terminal)
+    assert process.returncode == 0
+    assert "GCells/s" in said
+    assert "…" not in said
+
+
+def read_from(terminal: int) -> bytes:
+    """What a terminal shows next; nothing once its program has ended."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
 
 
 def test_rates_shares_and_efficiency_follow_from_the_times(call: Call, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -26,7 +25,7 @@ from peergrid.jobs.folder import Folder
 from peergrid.runtime.devices import Devices, parse_devices
 from peergrid.schedule import Options
 
-WIDTH = 160  # columns of a table that is written to a file
+WIDEST = 1000  # columns of a table, far more than any has
 UNSTEADY = 0.2  # range of the samples over their median
 
 
@@ -82,7 +81,7 @@ def bench(
     if as_json:
         typer.echo(_text(found, rows))
     else:
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(suite, rows, bandwidth))
+        _print_whole(_table(suite, rows, bandwidth))
         typer.echo("\n".join(advice(rows)))
         if output is not None:
             typer.echo(f"wrote {output / name}.json\nwrote {output / name}.png")
@@ -173,7 +172,7 @@ def _predict(
         size, rates = "×".join(map(str, row.shape)), (f"{row.seconds_per_step * 1e6:,.4g}", f"{row.gcells_per_s:,.4g}")
         host = f"{row.host_seconds_per_step * 1e6:.3g}"
         table.add_row(row.series, str(row.count), size, _depth(row.options), *rates, _share(row.efficiency), host)
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    _print_whole(table)
     if output is not None:
         typer.echo(f"wrote {output / name}-foretold.json")
 
@@ -220,6 +219,12 @@ def _line(row: Measured) -> str:
     rate, time = f"{row.gcells_per_s:,.4g} GCells/s", f"{row.seconds_per_step * 1e6:,.4g} µs per step"
     more = "" if row.efficiency is None else f", efficiency {row.efficiency:.1%}"
     return f"{row.series} on {row.devices}: {rate}, {time} ± {row.spread / 2:.1%}{more}"
+
+
+def _print_whole(table: Table) -> None:
+    """Print a table with all its figures, also where the terminal has fewer columns."""
+    console = Console()
+    Console(width=console.measure(table, options=console.options.update(width=WIDEST)).maximum).print(table)
 
 
 def _table(suite: Suite, rows: tuple[Measured, ...], bandwidth: float | None) -> Table:
