@@ -70,6 +70,7 @@ def test_several_nodes_are_a_chain_over_their_network(call: Call, model: Path) -
     assert "over that on links of a host" in said
     assert f"With depth {far['depth']} the network is not hidden on this grid, on any number of GPUs." in said
     assert f"By '{far['strategy']}', depth {far['depth']}, on any number of GPUs" in said
+    assert "\n\nOn 2 GPUs of one host:\nstrategy " in said
 
 
 def test_slabs_of_many_gpus_are_as_deep_as_they_have_rows(call: Call, model: Path) -> None:

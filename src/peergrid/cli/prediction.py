@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from peergrid.costs.machine import Line, Machine
@@ -281,7 +282,10 @@ def text(found: Prediction) -> str:
         "choice": found.why,
     }
     lines = [f"{key:<10}{value}" for key, value in rows.items()]
-    lines += ["", "strategy    depth   µs a step   exposed   boundary   interior   exchange"]
+    lines.append("")
+    if found.chain is not None:
+        lines.append(f"On {prod(found.best[0].split)} GPUs of one host:")
+    lines += ["strategy    depth   µs a step   exposed   boundary   interior   exchange"]
     lines += [
         f"{way.strategy:<12}{way.depth:>5}{way.seconds_per_step * 1e6:>12.2f}{way.exposed_communication:>10.1%}"
         f"{way.boundary * 1e6:>11.2f}{way.interior * 1e6:>11.2f}{way.exchange * 1e6:>11.2f}"
