@@ -86,6 +86,11 @@ def test_what_the_folder_of_a_killed_run_is_good_for(call: Call, model: Path, tm
     answer = call("run", model, "-o", "cut", "--checkpoint", "20steps")
     assert answer.code == 2
     assert answer.err.startswith("'cut/checkpoints' is expected to hold no checkpoints where a run begins, and holds")
+    there = sorted(folder.glob("checkpoints/*.h5"))
+    answer = call("run", model, "-o", "cut", "--steps", "30")
+    assert answer.code == 0
+    assert "'cut/checkpoints' holds the checkpoints of an earlier run, which stay; '--resume' goes on" in answer.err
+    assert sorted(folder.glob("checkpoints/*.h5")) == there, "a run without checkpoints removes none"
     model.write_text(LONG.replace("permittivity = 4.0", "permittivity = 5.0"))
     answer = call("run", model, "-o", "cut", "--resume")
     assert answer.code == 2

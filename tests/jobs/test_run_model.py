@@ -78,6 +78,9 @@ def test_a_program_goes_on_where_another_ended(tmp_path: Path) -> None:
         run_model(model, tmp_path, checkpoint="10steps", call=end)
     with pytest.raises(UsageError, match="is expected to hold no checkpoints where a run begins"):
         run_model(model, tmp_path, checkpoint="10steps")
+    there = sorted(tmp_path.glob("checkpoints/*.h5"))
+    run_model(model, tmp_path)
+    assert sorted(tmp_path.glob("checkpoints/*.h5")) == there, "a run without checkpoints removes none"
     seen: list[int] = []
     result = run_model(model, tmp_path, resume=True, call=lambda run: seen.append(run.step))
     assert seen[0] > 10

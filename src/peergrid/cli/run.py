@@ -26,7 +26,7 @@ from peergrid.cli.summary import Summary, summary, text
 from peergrid.cli.survey import run_survey
 from peergrid.cli.survey import text as survey_text
 from peergrid.errors import UsageError
-from peergrid.io.checkpoints import Period
+from peergrid.io.checkpoints import Period, checkpoint_files
 from peergrid.jobs.folder import Folder
 from peergrid.jobs.recording import Recording, recording
 from peergrid.jobs.requested import RequestedOptions
@@ -116,6 +116,11 @@ class _Run:
     quiet: bool
     keep_sources: Path | None
 
+    @property
+    def checkpointed(self) -> bool:
+        """True if checkpoints in the folder are of this run."""
+        return self.resume or self.period is not None
+
     def done(self) -> Summary | None:
         """The summary after the run; None on ranks that follow another."""
         built = self._built()
@@ -132,6 +137,11 @@ class _Run:
         """The model on its grid, with warnings and the size of large snapshots said."""
         if self.folder is not None:
             check_folder(self.folder, self.described, self.period, self.resume)
+            if not self.checkpointed and checkpoint_files(self.folder.checkpoints):
+                announce(
+                    f"'{self.folder.checkpoints}' holds the checkpoints of an earlier run, which stay; '--resume' goes "
+                    "on from them."
+                )
         built = self.described.build()
         for warning in built.warnings if self.requested.leads else ():
             warn(warning)
@@ -154,7 +164,7 @@ class _Run:
         found = summary(self.name, built, simulation, stop, resumed, moved)
         if folder is not None:
             found = _written(folder, built, simulation, found, hurried=stop.hurried)
-            if not stop:
+            if self.checkpointed and not stop:
                 folder.clear_checkpoints()
         return found
 

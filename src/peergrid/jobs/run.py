@@ -94,7 +94,10 @@ def run_model(
             with recording(place, built, simulation, period, _warn) as recorded:
                 step_to_end(simulation, built, recorded, _pause_handler(call, simulation))
             simulation.check()
-            return _finished(built, simulation, place)
+            result = _finished(built, simulation, place)
+            if place is not None and (resume or period is not None):
+                place.clear_checkpoints()
+            return result
 
 
 def model_of(given: Model | Path | str) -> Model:
@@ -170,7 +173,7 @@ def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) 
     digest, units = simulation.sha256(), built.units
     found = simulation.traces()
     receivers = {one.name: one.field for one in built.problem.receivers}
-    result = ModelResult(
+    return ModelResult(
         model=built,
         times=built.trace_start + built.dt * np.arange(simulation.step),
         traces=MappingProxyType(
@@ -182,9 +185,6 @@ def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) 
         sha256=digest,
         outputs=() if folder is None else folder.finish(built, simulation, digest),
     )
-    if folder is not None:
-        folder.clear_checkpoints()
-    return result
 
 
 def _scaled(values: Array, unit: float) -> Array:
