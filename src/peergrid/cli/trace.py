@@ -65,7 +65,7 @@ def trace(
         raise UsageError(f"A timeline has at most {MOST:,} steps, as viewers show no more, got {steps:,}.")
     if output.is_dir():
         raise UsageError(f"'--output' of trace names a file, got the folder '{output}'; add a name such as trace.json.")
-    Folder(output.parent).prepare()
+    Folder(output.parent).prepare("-o FILE")
     guard(output, "timeline", START)
     described = read(model)
     requested = arguments.requested(described, writing=False)

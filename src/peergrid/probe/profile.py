@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from peergrid.errors import UsageError
@@ -140,7 +141,7 @@ def write(path: Path, profile: Profile) -> None:
 
 
 def guard(path: Path) -> None:
-    """Refuse to replace a file that is not a profile.
+    """Refuse to replace a file that is not a profile, and a folder that cannot be written, before anything is measured.
 
     Raises:
         UsageError: the path holds such a file, or cannot be written.
@@ -148,6 +149,12 @@ def guard(path: Path) -> None:
     if not path.parent.is_dir():
         raise UsageError(f"'{path}' should lie in an existing folder, but '{path.parent}' is none: create it.")
     check_regular(path)
+    try:
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise UsageError(
+            f"'{path}' should lie in a folder that can be written, got: {reason(error)}; choose another."
+        ) from None
     if path.exists() and path.stat().st_size:
         try:
             read(path)
