@@ -1,6 +1,6 @@
 """The planes of each value of a field that a thread block keeps: in rings in shared memory, or in registers.
 
-Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
+Planes are counted from the clock (see `reads`): a node makes the plane `lead` ahead of it.
 """
 
 from __future__ import annotations
@@ -208,10 +208,12 @@ class Rings:
     def _late_reads_are_safe(self) -> bool:
         """True if nothing is written over that the last node reads of other threads after it has arrived: no planes
         that are loaded, since copies come there, and nothing of the first node, unless that waits as there are two.
+        Own cells that a thread does not keep are read there, too.
         """
         first, *rest, last = self.levels.nodes
         safe = [write.new for node in rest or [first] for write in node.writes]
-        return all(use.value in safe for use in self.reads.uses(last) if self._shared(use))
+        found = (use for use in self.reads.uses(last) if self._shared(use) or self._once(use.value))
+        return all(use.value in safe for use in found)
 
     def _shared(self, use: Use) -> bool:
         """True if threads find in shared memory what other threads have."""
@@ -227,8 +229,7 @@ class Rings:
         planes = newest - oldest + 1 + (shape.ahead if value.source else 0)
         if shape.own:
             youngest = newest
-            once = value.source and all_oldest == newest and not any(use.beside for use in uses)
-            kept = 0 if once else newest - all_oldest + 1
+            kept = 0 if self._once(value) else newest - all_oldest + 1
             more = not value.source and self.split_barrier  # read by some while others make the next but one
             planes = planes + more if value.source or shared else 0
         else:
@@ -248,6 +249,11 @@ class Rings:
             youngest,
             start,
         )
+
+    def _once(self, value: Value) -> bool:
+        """True if threads find their own cells of a value where copies bring them, and nobody asks for others."""
+        uses = self._uses_of(value)
+        return value.source and len({use.plane for use in uses}) == 1 and not any(use.beside for use in uses)
 
     def _maker_lead(self, value: Value) -> int:
         return next(self.reads.lead(node) for node in self.levels.nodes for w in node.writes if w.new is value)

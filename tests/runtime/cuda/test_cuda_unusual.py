@@ -1,0 +1,118 @@
+"""Problems that hardly anybody has, on the CUDA executor: the reference's bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from executions import step_by_step as expected
+from host_driver import COMPILER, HostDriver
+from host_runs import carried_out
+
+from peergrid import Options, reduction
+from peergrid.bench.problems import noisy
+from peergrid.codegen.cuda.gpu_model import H200
+from peergrid.grid import Box, Grid, Index
+from peergrid.stencil import Problem, Receiver, Stage, stencil
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+STREAMS = replace(H200, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0)
+
+
+@stencil
+def near(u: Any) -> None:
+    u.next[0, 0] = 0.5 * u[0, 0] + 0.25 * (u[1, 0] + u[0, -1])
+
+
+@stencil
+def old(u: Any, c: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + c.prev[0, 0, 0]
+
+
+@stencil
+def ahead(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.2 * v[1, 1, 0]
+
+
+@stencil
+def behind(v: Any, u: Any) -> None:
+    v.next[0, 0, 0] = 0.5 * u[-1, 0, 0]
+
+
+@stencil
+def along(u: Any, p: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + p[0, 0, 0] * u[0, 1, 0] + p[0, -1, 0] * u[1, 0, 0]
+
+
+def few_cells() -> Problem:
+    """Along the sides no update changes anything."""
+    u = Grid((70, 140)).field("u")
+    return noisy(Problem.of([near(u).within(Box((33, 34), (35, 48)))]))
+
+
+def no_cells() -> Problem:
+    """All that an update reads lies in the grid nowhere in its box."""
+    grid = Grid((44, 12, 20))
+    return noisy(Problem.of([ahead(grid.field("u"), grid.field("v", 1.0)).within(Box((43, 0, 0), (44, 12, 20)))]))
+
+
+def constant_heard() -> Problem:
+    """A receiver of a coefficient that nothing but a reduction reads."""
+    grid = Grid((700,))
+    u, c = grid.field("u"), grid.field("c", np.linspace(1, 2, 700))
+
+    @stencil
+    def halve(u: Any) -> None:
+        u.next[0] = 0.5 * u[0]
+
+    @reduction("sum", every=2)
+    def total(u: Any, c: Any) -> Any:
+        return u[0] * c[0]
+
+    return Problem.of([halve(u)], [Receiver("r", "c", (466,))], [total(u, c)])
+
+
+def old_coefficient() -> Problem:
+    grid = Grid((26, 10, 40), dtype="float64")
+    return noisy(Problem.of([old(grid.field("u"), grid.field("c", 1.0, prev=2.0))]))
+
+
+def slower_first() -> Problem:
+    """A stage that reads planes behind follows one that reads planes ahead."""
+    grid = Grid((44, 12, 20), dtype="float64")
+    u, v = grid.field("u"), grid.field("v")
+    return noisy(Problem.of([ahead(u, v), behind(v, u)]))
+
+
+def beside_a_profile() -> Problem:
+    grid = Grid((24, 20, 40), dtype="float64")
+    return noisy(Problem.of([along(grid.field("u"), grid.profile("p", 2, np.linspace(0, 0.2, 40)))]))
+
+
+def halves_of_a_ring() -> Problem:
+    """Slabs whose updates differ, across a periodic axis; a receiver at its edge."""
+    grid = Grid((22, 16, 33), ("periodic", "fixed", "fixed"), "float64")
+    u, low = grid.field("u"), Box((0, 0, 0), (22, 16, 21))
+
+    @stencil
+    def shift(u: Any) -> None:
+        u.next[0, 0, 0] = u[-4, 0, 1]
+
+    @stencil
+    def fill(u: Any) -> None:
+        u.next[0, 0, 0] = 0.5
+
+    halves = Stage((fill(u).within(low), shift(u).within(low.with_axis(2, 21, 33))))
+    return noisy(Problem.of([halves], [Receiver("r", "u", (0, 12, 28))]))
+
+
+@pytest.mark.parametrize(
+    ("problem", "split", "options"),
+    [
+        (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
+    ],
+)
+def test_same_bits(problem: Problem, split: Index, options: Options) -> None:
+    assert carried_out(problem, split, options, HostDriver(gpu=STREAMS)) == expected(problem)
