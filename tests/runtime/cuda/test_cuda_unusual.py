@@ -112,6 +112,7 @@ def halves_of_a_ring() -> Problem:
     ("problem", "split", "options"),
     [
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
+        (slower_first(), (1, 1, 1), Options("serial", depth=1)),
     ],
 )
 def test_same_bits(problem: Problem, split: Index, options: Options) -> None:

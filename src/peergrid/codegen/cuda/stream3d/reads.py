@@ -1,7 +1,8 @@
 """The reads of a pipeline, whatever the shape of its tiles: which node reads which plane of which value, and how far
 beyond a tile nodes work.
 
-Planes are counted from the clock, the plane that the last node makes: a node makes the plane `lead` ahead of it.
+Planes are counted from the clock, the plane that the slowest node makes, the last one as a rule: a node makes the plane
+`lead` ahead of it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Reads:
 
     def lead(self, node: Node) -> int:
         """The planes that a node works ahead of the clock."""
-        return self.levels.nodes[-1].lag - node.lag
+        return max(other.lag for other in self.levels.nodes) - node.lag
 
     @cached_property
     def needs(self) -> dict[tuple[int, int], Growth]:
