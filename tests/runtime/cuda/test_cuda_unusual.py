@@ -113,6 +113,8 @@ def halves_of_a_ring() -> Problem:
     [
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),
+        (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
+        (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],
 )
 def test_same_bits(problem: Problem, split: Index, options: Options) -> None:

@@ -11,6 +11,7 @@ from functools import reduce
 from itertools import pairwise
 from types import MappingProxyType
 
+from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.grid import Box, Field
 from peergrid.stencil import Growth, Problem, Stage, Update, footprint
@@ -23,7 +24,7 @@ MOST = 4  # slabs
 @remembered()
 def slabs(problem: Problem) -> tuple[tuple[Box, Problem], ...]:
     """The slabs of a grid, each with the problem of its updates; none where one update of each field is enough, or
-    where updates differ otherwise than from slab to slab along one axis.
+    where updates differ otherwise than from slab to slab along one axis. Along periodic axes slabs have no bounds.
     """
     differing = _differing(problem)
     for axis in range(problem.grid.ndim if differing else 0):
@@ -32,7 +33,7 @@ def slabs(problem: Problem) -> tuple[tuple[Box, Problem], ...]:
             cuts = sorted({box.lo[axis] for found in boxes for box in found[1:]})
             spans = tuple(pairwise((0, *cuts, problem.grid.shape[axis])))
             made = tuple(_Slab(problem, axis, problem.grid.box.with_axis(axis, *span), differing) for span in spans)
-            found = tuple((slab.box, slab.problem) for slab in made)
+            found = tuple((unbounded(problem, slab.box), slab.problem) for slab in made)
             return found if len(found) <= MOST and all(_alike(problem, one, differing) for _, one in found) else ()
     return ()
 
