@@ -82,8 +82,10 @@ class ReferenceKernel:
             for number in recorded:
                 receiver = self.problem.receivers[number]
                 if receiver.cell in box:
-                    patch = patches[receiver.field]
-                    traces[number, step + t] = patch.array[Box.cell(receiver.cell).slices(patch.box.lo)].item()
+                    cell, patch = Box.cell(receiver.cell), patches[receiver.field]
+                    if receiver.field not in self.problem.state:  # there beyond what updates read, too
+                        patch = Patch(cell, memory.block(receiver.field, source).view(cell))
+                    traces[number, step + t] = patch.array[cell.slices(patch.box.lo)].item()
         for name in self.problem.state:
             written = write_box(self.problem, name, box)
             if not written.empty:

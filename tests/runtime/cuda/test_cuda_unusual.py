@@ -111,6 +111,7 @@ def halves_of_a_ring() -> Problem:
 @pytest.mark.parametrize(
     ("problem", "split", "options"),
     [
+        (constant_heard(), (2,), Options("serial", depth=4)),
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),

@@ -58,9 +58,9 @@ class Tile1D:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The fields that boundary tiles hold."""
-        inputs = footprint(self.problem, self.shape.steps).inputs
-        return tuple(name for name in self.problem.fields if name in inputs)
+        """The fields that boundary tiles hold: those that a pass reads, and those that receivers record."""
+        kept = {*footprint(self.problem, self.shape.steps).inputs, *self.problem.receivers_of}
+        return tuple(name for name in self.problem.fields if name in kept)
 
     @cached_property
     def reads(self) -> tuple[dict[str, tuple[int, int]], ...]:
