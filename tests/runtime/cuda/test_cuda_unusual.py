@@ -111,6 +111,7 @@ def halves_of_a_ring() -> Problem:
 @pytest.mark.parametrize(
     ("problem", "split", "options"),
     [
+        (few_cells(), (1, 2), Options("overlap", depth=3)),
         (constant_heard(), (2,), Options("serial", depth=4)),
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),

@@ -156,11 +156,15 @@ class StreamPlan2D:
             yield constants(FIRST=first, WRITTEN=len(node.writes)), self._stage(updates, number, node)
             first += len(node.writes)
         if not self.nodes:
-            yield constants(FIRST=0, WRITTEN=0), updates.at_once((), ())
+            yield constants(FIRST=0, WRITTEN=0), self._idle(updates)
 
     def _stage(self, updates: Updates, number: int, node: Node) -> str:
         """The further members of a stage: how a cell is updated."""
         return updates.at_once(self._applied(node), [write.new.field for write in node.writes])
+
+    def _idle(self, updates: Updates) -> str:
+        """The further members of a stage that does nothing."""
+        return updates.at_once((), ())
 
     def _reads(self, node: Node) -> list[Read]:
         """The reads of a node of other rows and columns, in the order of its assignments."""

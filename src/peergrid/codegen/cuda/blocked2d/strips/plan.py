@@ -77,6 +77,9 @@ class StripPlan2D(StreamPlan2D):
         )
         return "\n".join((given, UPDATE.format(calls="\n".join(calls))))
 
+    def _idle(self, updates: Updates) -> str:
+        return constants(CHOICES=0, FIRST_CHOICE=0)
+
     def _call(self, updates: Updates, choice: Choice, targets: list[str]) -> str:
         name = updates.functions[choice.update, choice.update.assignments]
         results = listed(f"cell.template next<{targets.index(target)}>()" for target in choice.update.targets)
@@ -94,7 +97,7 @@ class StripPlan2D(StreamPlan2D):
         profiles = [r for r in sorted(reads, key=str) if self.problem.fields[r.field].axes == (1,)]
         return constants(
             AXIS=self.strip.axis,
-            ALL_CHOICES=sum(len(self._choices(node)) for node in self.nodes),
+            ALL_CHOICES=max(1, sum(len(self._choices(node)) for node in self.nodes)),
             PROFILE_COUNT=len(profiles),
             MOST_PROFILES=max(1, len(profiles)),
             PROFILES=[(fields.index(r.field), r.offset[1]) for r in profiles] or [(0, 0)],
