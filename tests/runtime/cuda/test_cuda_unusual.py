@@ -115,6 +115,7 @@ def halves_of_a_ring() -> Problem:
         (constant_heard(), (2,), Options("serial", depth=4)),
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),
+        (beside_a_profile(), (1, 1, 1), Options("overlap", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
         (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],

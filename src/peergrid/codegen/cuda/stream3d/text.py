@@ -192,7 +192,7 @@ class Text:
         kinds = ["Arguments a", *(("Pace pace", "Wraps wraps", "Awaited awaited") if self.given else ())]
         more = "pace, wraps, awaited" if self.given else NOTHING_GIVEN
         kinds += ["Tensors tensors"] * rings.shape.tensor
-        profiles = list(self._updates.profiles.values())
+        profiles = list(dict.fromkeys(self._updates.profiles.values()))
         copies = "Beyond" if rings.shape.tensor else "Copies"
         counts = list(dict.fromkeys(f"{ring_name(r.value)}::Slots" for r in self._kinds()))
         return PLAN.format(
