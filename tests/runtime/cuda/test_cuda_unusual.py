@@ -13,6 +13,7 @@ from host_runs import carried_out
 
 from peergrid import Options, reduction
 from peergrid.bench.problems import noisy
+from peergrid.codegen.cuda.choose.steps import supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Box, Grid, Index
 from peergrid.stencil import Problem, Receiver, Stage, stencil
@@ -50,6 +51,12 @@ def few_cells() -> Problem:
     """Along the sides no update changes anything."""
     u = Grid((70, 140)).field("u")
     return noisy(Problem.of([near(u).within(Box((33, 34), (35, 48)))]))
+
+
+def small_field() -> Problem:
+    """All fields exist in a small part of the grid."""
+    box = Box((3, 30), (30, 60))
+    return noisy(Problem.of([near(Grid((70, 140)).field("u", within=box)).within(Box((3, 31), (29, 60)))]))
 
 
 def no_cells() -> Problem:
@@ -106,6 +113,10 @@ def halves_of_a_ring() -> Problem:
 
     halves = Stage((fill(u).within(low), shift(u).within(low.with_axis(2, 21, 33))))
     return noisy(Problem.of([halves], [Receiver("r", "u", (0, 12, 28))]))
+
+
+def test_nothing_streams_where_all_fields_are_small() -> None:
+    assert not supports(small_field(), 2)
 
 
 @pytest.mark.parametrize(

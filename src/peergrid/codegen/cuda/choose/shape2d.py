@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from peergrid.codegen.cuda.blocked.levels import levels
+from peergrid.codegen.cuda.blocked.levels import levels, usual_fields
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -44,6 +44,8 @@ def pass_kernel(
     that differ from cell to cell.
     """
     if problem.grid.ndim != 2 or problem.travelling or not (1 if norm else least) <= steps <= MOST_STEPS:
+        return None
+    if not usual_fields(problem):  # all are confined to a part of the grid: there is nothing to stream
         return None
     widths = (4,) if norm else (4, 2)
     found = [kernel for columns in widths if (kernel := _kernel(problem, steps, columns, norm)) is not None]
