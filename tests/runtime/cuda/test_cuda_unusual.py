@@ -123,6 +123,8 @@ def test_nothing_streams_where_all_fields_are_small() -> None:
     ("problem", "split", "options"),
     [
         (few_cells(), (1, 2), Options("overlap", depth=3)),
+        (no_cells(), (2, 1, 1), Options("graph", depth=1)),
+        (no_cells(), (1, 1, 1), Options("graph", depth=1)),
         (constant_heard(), (2,), Options("serial", depth=4)),
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),

@@ -67,8 +67,8 @@ class Graphs:
         """
         devices, whole = self._execution.devices, [*range(len(commands.ops))]
         made = CommandWriter(devices, keep=[*commands.keep])
-        parts = stretches(lowered.schedule, commands, devices.ordinals) if stretched else [(lowered.queues[0], whole)]
-        for origin, rows in parts:
+        once = [(lowered.queues[0], whole)] if whole else []  # an iteration may have nothing to do
+        for origin, rows in stretches(lowered.schedule, commands, devices.ordinals) if stretched else once:
             if origin is None:
                 for row in rows:
                     made.same(commands, row)
