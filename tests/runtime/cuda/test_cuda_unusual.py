@@ -43,6 +43,16 @@ def behind(v: Any, u: Any) -> None:
 
 
 @stencil
+def constant(u: Any) -> None:
+    u.next[0, 0, 0] = 1.0
+
+
+@stencil
+def copied(v: Any, u: Any) -> None:
+    v.next[0, 0, 0] = 0.5 * u[0, 0, 0]
+
+
+@stencil
 def along(u: Any, p: Any) -> None:
     u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + p[0, 0, 0] * u[0, 1, 0] + p[0, -1, 0] * u[1, 0, 0]
 
@@ -93,6 +103,12 @@ def slower_first() -> Problem:
     return noisy(Problem.of([ahead(u, v), behind(v, u)]))
 
 
+def nothing_read() -> Problem:
+    """No stage reads anything but what another has made in the same step."""
+    u, v = Grid((24, 12, 24)).field("u"), Grid((24, 12, 24)).field("v")
+    return noisy(Problem.of([constant(u), copied(v, u)]))
+
+
 def beside_a_profile() -> Problem:
     grid = Grid((24, 20, 40), dtype="float64")
     return noisy(Problem.of([along(grid.field("u"), grid.profile("p", 2, np.linspace(0, 0.2, 40)))]))
@@ -115,8 +131,9 @@ def halves_of_a_ring() -> Problem:
     return noisy(Problem.of([halves], [Receiver("r", "u", (0, 12, 28))]))
 
 
-def test_nothing_streams_where_all_fields_are_small() -> None:
-    assert not supports(small_field(), 2)
+@pytest.mark.parametrize("problem", [small_field(), nothing_read()])
+def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
+    assert not supports(problem, 2)
 
 
 @pytest.mark.parametrize(

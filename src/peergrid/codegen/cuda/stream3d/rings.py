@@ -149,7 +149,7 @@ class Rings:
     def fits(self) -> bool:
         """True if a tile stores any cells, and reads any: without fields to read there is nothing to stream."""
         lost = [self.reads.growth.below[axis] + self.reads.growth.above[axis] for axis in (1, 2)]
-        return bool(self.rings) and self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
+        return any(self.loaded()) and self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
 
     @property
     def kept(self) -> int:
