@@ -103,6 +103,27 @@ def slower_first() -> Problem:
     return noisy(Problem.of([ahead(u, v), behind(v, u)]))
 
 
+def plane_between() -> Problem:
+    """An update of few cells between two launches, in a plane from one reflecting edge to the other."""
+    grid = Grid((22, 16, 33), ("fixed", "reflecting", "reflecting"))
+    u, v = grid.field("u"), grid.field("v")
+
+    @stencil
+    def first(v: Any, u: Any) -> None:
+        v.next[0, 0, 0] = 0.5 * v[0, 0, 0] + 0.2 * u[0, 0, 1] - 0.2 * v[0, 0, -1]
+
+    @stencil
+    def between(v: Any, u: Any) -> None:
+        v.next[0, 0, 0] = u[0, 0, 0] + u[1, 0, 0]
+
+    @stencil
+    def last(u: Any, v: Any) -> None:
+        u.next[0, 0, 0] = 0.4 * v[0, 3, 0]
+
+    plane = Box((0, 0, 29), (22, 16, 30))
+    return noisy(Problem.of([first(v, u), between(v, u).within(plane), last(u, v)]))
+
+
 def nothing_read() -> Problem:
     """No stage reads anything but what another has made in the same step."""
     u, v = Grid((24, 12, 24)).field("u"), Grid((24, 12, 24)).field("v")
@@ -146,6 +167,7 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
         (old_coefficient(), (1, 1, 1), Options("serial", depth=3)),
         (slower_first(), (1, 1, 1), Options("serial", depth=1)),
         (beside_a_profile(), (1, 1, 1), Options("overlap", depth=1)),
+        (plane_between(), (1, 1, 2), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
         (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],

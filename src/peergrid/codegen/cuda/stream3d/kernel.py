@@ -184,8 +184,10 @@ class StreamKernel:
         few = made.size < gpu.streamed_share_3d * (box & written).size
         if self.steps == 1 and (few or not self.pays(made, gpu)):
             return Parts((), (box,), ())
-        heard = self.problem.receiver_boxes(recorded)
-        return Parts((interior,), box - interior, disjoint(point & interior for point in (*points, *heard)))
+        heard = [cell for cell in self.problem.receiver_boxes(recorded) if cell.overlaps(interior)]
+        near = interior if len(self.stages) == 1 else box  # for later launches the first store cells beside it, too
+        anew = (*(point & near for point in points if point.overlaps(interior)), *heard)
+        return Parts((interior,), box - interior, disjoint(anew))
 
 
 def busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
