@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pytest
 from executions import load
@@ -13,8 +14,9 @@ from host_driver import COMPILER, HostDriver
 from runtime_problems import random_heat, yee_with_absorber
 
 from peergrid import Options, Problem, Simulation
+from peergrid.bench.problems import noisy
 from peergrid.codegen.norm import NORM_ALIGN
-from peergrid.grid import Boundary, Index
+from peergrid.grid import Boundary, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda import executor
 from peergrid.runtime.cuda.commands.buffer import CONTEXT, FIRST, FUNCTION, CommandBuffer
@@ -26,6 +28,7 @@ from peergrid.runtime.cuda.memory.norms import NormMemory, norm_bytes
 from peergrid.runtime.devices import Devices
 from peergrid.schedule import build, layout, one_iteration
 from peergrid.schedule.strategies import STRATEGIES, StrategyName
+from peergrid.stencil import stencil
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 STEPS = 11
@@ -68,6 +71,15 @@ def on_virtual_devices(problem: Problem, norm: str) -> tuple[bytes, bytes]:
     with Simulation(problem, STEPS, devices="cpu:3", norm=norm) as simulation:
         simulation.run(STEPS)
         return simulation.gather(norm).tobytes(), simulation.norms().tobytes()
+
+
+def test_updates_that_read_their_own_cell_alone() -> None:
+    @stencil
+    def decay(u: Any) -> None:
+        u.next[0, 0] = 0.75 * u[0, 0]
+
+    problem = noisy(Problem.of([decay(Grid(SHAPE).field("u"))]))
+    assert run(problem, 2, Options("serial", depth=3)) == on_virtual_devices(problem, "u")
 
 
 @pytest.mark.parametrize(("place", "depth"), [*enumerate([1, 4, 8])])

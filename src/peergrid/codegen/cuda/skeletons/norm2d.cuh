@@ -55,7 +55,7 @@ template <class Plan> struct BlockSums {
 
   // The row of a block at which a step's sums end, counted from a tile's first row; the first and last iteration with one.
   __device__ static constexpr int ending(int step) {
-    return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] - 1) % NORM_ROWS;
+    return (Plan::EARLY + Plan::ABOVE + Plan::LAG[step][STAGE] + NORM_ROWS - 1) % NORM_ROWS;
   }
   __device__ static constexpr int first() {
     int found = ITERATIONS;
