@@ -185,8 +185,8 @@ class StreamKernel:
         if self.steps == 1 and (few or not self.pays(made, gpu)):
             return Parts((), (box,), ())
         heard = [cell for cell in self.problem.receiver_boxes(recorded) if cell.overlaps(interior)]
-        near = interior if len(self.stages) == 1 else box  # for later launches the first store cells beside it, too
-        anew = (*(point & near for point in points if point.overlaps(interior)), *heard)
+        # Kernels beside the stream make some of its cells for themselves: near points it may have stored others there.
+        anew = (*(point & box for point in points if point.overlaps(interior)), *heard)
         return Parts((interior,), box - interior, disjoint(anew))
 
 

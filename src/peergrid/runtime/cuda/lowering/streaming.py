@@ -132,7 +132,12 @@ class StreamingPlan(KernelPlan):
         return after if self.setting.rotation is None else self.setting.rotation.late_parts(after)
 
     def _parts(self, device: int, boxes: Boxes) -> Parts:
-        return self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
+        parts = self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
+        if self.setting.rotation is None:
+            return parts
+        # Where fields rotate, late stages are made behind the stream alone: kernels beside it have made theirs.
+        inside = (one & box for one in parts.after for box in parts.interior if one.overlaps(box))
+        return replace(parts, after=tuple(inside))
 
     def _streams(self, execution: ExecutionContext, device: int, box: Box, awaited: Boxes) -> Iterator[KernelLaunch]:
         slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
