@@ -47,7 +47,7 @@ def read(path: str | Path) -> Pixels:
             f"'{path}' has more than the {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels that Pillow opens; cut "
             "it in parts."
         ) from None
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, TypeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"The image '{path}' could not be read: {reason}.") from None
 

@@ -121,7 +121,7 @@ def test_blocks_of_zones_are_large_where_plain_tiles_leave_no_room(strategy: Str
         assert outcome(Partition.over(problem().grid, 2), Options(strategy, depth=3), driver) == usual
         zoned = [text for text in driver.texts if "struct StripTiles" in text]
         assert zoned
-        bound = f"__launch_bounds__({32 * LARGE_BLOCK})"
+        bound = f"__launch_bounds__({32 * LARGE_BLOCK}, 1)"
         assert any(bound in text for text in zoned) == (large and registers == 128)
 
 
