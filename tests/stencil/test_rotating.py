@@ -5,25 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lagged_stencils import add, by_hand, wave
 
 from peergrid import Box, Grid, Problem, reduction, stencil
 from peergrid.stencil.rotating import rotating_fields
-
-
-@stencil
-def wave(u: Any) -> None:
-    u.next[0] = u[-1] + u[1] - u.prev[0]
-
-
-@stencil
-def by_hand(u: Any, old: Any) -> None:
-    u.next[0] = u[-1] + u[1] - old[0]
-    old.next[0] = u[0]
-
-
-@stencil
-def add(u: Any) -> None:
-    u.next[0] = u[0] + 1
 
 
 @stencil

@@ -201,26 +201,26 @@ def _merge(parts: list[Path], path: Path, scale: Scale) -> None:
 
 
 def _frames(part: Path) -> Iterator[tuple[int, dict[str, Array]]]:
-    """The steps and fields of a part. Raises UsageError if it cannot be read."""
-    try:
-        with read_snapshots(part) as reader:
-            for number, step in enumerate(reader.steps):
-                yield step, {name: reader.frame(name, number) for name in reader.fields}
-    except (OSError, RuntimeError):
-        raise _unreadable(part) from None
+    """The steps and fields of a part."""
+    with _reading(part) as reader:
+        for number, step in enumerate(reader.steps):
+            yield step, {name: reader.frame(name, number) for name in reader.fields}
 
 
 def _steps(part: Path) -> tuple[int, ...]:
-    """The steps of a part. Raises UsageError if it cannot be read."""
+    """The steps of a part."""
+    with _reading(part) as reader:
+        return reader.steps
+
+
+@contextmanager
+def _reading(part: Path) -> Iterator[SnapshotReader]:
+    """The reader of a part. Raises UsageError if it cannot be read."""
     try:
         with read_snapshots(part) as reader:
-            return reader.steps
+            yield reader
     except (OSError, RuntimeError):
-        raise _unreadable(part) from None
-
-
-def _unreadable(part: Path) -> UsageError:
-    return UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.")
+        raise UsageError(f"'{part}' is expected to hold snapshots, and cannot be read; start anew.") from None
 
 
 class SnapshotReader:

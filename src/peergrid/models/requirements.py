@@ -26,7 +26,7 @@ def check_animation(kind: str, snapshots: int, width: int, size: tuple[float, fl
     if not snapshots:
         raise UsageError(
             f"output.snapshots is expected to be above 0 for output.animation = '{kind}', got 0; "
-            f"set the number of steps between two frames."
+            "set the number of steps between two frames."
         )
     height = width * size[1] / size[0]
     if height > TALLEST:
