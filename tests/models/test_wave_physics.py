@@ -52,6 +52,26 @@ def test_a_plane_source_sends_greens_function_of_one_dimension() -> None:
     assert apart(gather.traces[0], greens(gather.times, 160.0, 2000.0, 1, gather.dt) / spacing) < 1e-3
 
 
+@pytest.mark.parametrize("below", [5.0, 0.2])
+def test_a_jump_of_density_reflects_as_by_the_formula(below: float) -> None:
+    """R = (Z₂ - Z₁) / (Z₂ + Z₁) where it lies half way between nodes, with errors of second order in the spacing."""
+    found, reflected = [], (below - 1) / (below + 1)
+    for spacing in (20.0, 10.0):
+        density = np.ones((round(1600 / spacing) + 1, round(1400 / spacing) + 1))
+        first_below = round(780 / spacing)
+        density[:, first_below:] = below
+        propagator = Propagator(Medium(density.shape, spacing, 2000.0, density), replace(EXACT, courant=0.4))
+        sources = [PointSource((spacing * k, 600.0), PULSE) for k in range(1, density.shape[0] - 1)]
+        gather = compiled(Shot(propagator, sources, [(800.0, 660.0)], propagator.steps(0.34)))
+        direct, echo = (
+            greens(gather.times, way, 2000.0, 1, gather.dt) / spacing
+            for way in (60.0, 2 * (first_below - 0.5) * spacing - 1260)
+        )
+        found.append(apart(gather.traces[0] - direct, reflected * echo))
+    assert found[0] < 0.035
+    assert np.log2(found[0] / found[1]) == pytest.approx(2, abs=0.1)
+
+
 def test_a_point_source_in_3d_sends_greens_function() -> None:
     here, there = np.array([403.0, 400.0, 393.0]), np.array([500.0, 510.0, 330.0])
     gather = compiled(shot_of(Medium((41, 41, 41), 20.0, 2000.0), tuple(here), there, 0.29))

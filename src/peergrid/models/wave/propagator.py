@@ -192,7 +192,7 @@ class Propagator:
             )
             return self._layered((update,), (Driven(of, (found,), factors),) * self.medium.ndim, name)
         weights = self._scaled(staggered, 1)
-        fluxes = stencils.fluxes(of, self._flow, self._lightness, weights)
+        fluxes = stencils.fluxes(of, self._flow, self._density, weights)
         if last:
             update = stencils.divergence(u, self._flow, c, weights, self.damping)
         else:
@@ -220,10 +220,9 @@ class Propagator:
         return tuple(grid.field(f"flux.{'xyz'[axis]}") for axis in range(grid.ndim))
 
     @cached_property
-    def _lightness(self) -> Field:
-        """1/ρ, above a free surface that of the mirror image."""
-        values = self._imaged(self.frame.continued(1 / self.medium.values("density")))
-        return self.frame.grid.field("lightness", values)
+    def _density(self) -> Field:
+        """ρ, above a free surface that of the mirror image."""
+        return self.frame.grid.field("density", self._imaged(self.frame.continued(self.medium.values("density"))))
 
     def _imaged(self, values: Doubles) -> Doubles:
         """A parameter on the grid, above a free surface that of the mirror image; numbers stay numbers."""

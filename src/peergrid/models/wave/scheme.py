@@ -194,7 +194,7 @@ class Frame:
         medium, order = self.medium, self.scheme.order
         velocity, density = medium.values("velocity"), medium.values("density")
         if medium.density is not None:
-            rows = (_row_sum(1 / density, axis, order) / h**2 for axis, h in enumerate(medium.spacings))
+            rows = (_row_sum(density, axis, order) / h**2 for axis, h in enumerate(medium.spacings))
             return limit / sqrt(float((density * velocity**2 * sum(rows)).max()))
         weights = second(order)
         highest = abs(weights[0] + 2 * sum(w * (-1) ** k for k, w in enumerate(weights[1:], 1)))
@@ -203,14 +203,14 @@ class Frame:
         return limit / sqrt(fastest * sum(highest / h**2 for h in medium.spacings))
 
 
-def _row_sum(lightness: Doubles, axis: int, order: int) -> Doubles:
+def _row_sum(density: Doubles, axis: int, order: int) -> Doubles:
     """The sum of absolute values in each row of the matrix of -∂(1/ρ ∂) along an axis, cells of length 1."""
     weights = [abs(w) for w in staggered(order)]
-    if not lightness.ndim:
-        return lightness * (2 * sum(weights)) ** 2
-    reach, line = len(weights), np.moveaxis(lightness, axis, 0)
+    if not density.ndim:
+        return (2 * sum(weights)) ** 2 / density
+    reach, line = len(weights), np.moveaxis(density, axis, 0)
     wide = np.pad(line, [(reach, reach)] + [(0, 0)] * (line.ndim - 1), mode="edge")
-    between, n = 0.5 * (wide[:-1] + wide[1:]), len(line)
+    between, n = 2 / (wide[:-1] + wide[1:]), len(line)
     found = sum(
         w * (between[reach + k : reach + k + n] + between[reach - k - 1 : reach - k - 1 + n])
         for k, w in enumerate(weights)

@@ -94,13 +94,15 @@ def ahead(u: Any, found: Any, c: Any, weights: Any) -> None:
 
 
 @stencil
-def fluxes(u: Any, flow: Any, lightness: Any, weights: Any) -> None:
-    """1/ρ ∇u, each component half a cell ahead along its axis; lightness: 1/ρ."""
+def fluxes(u: Any, flow: Any, density: Any, weights: Any) -> None:
+    """1/ρ ∇u, each component half a cell ahead along its axis, where ρ is the mean of both cells: media in layers move
+    as one mass (Moczo et al., Bull. Seism. Soc. Am. 92 (2002) 3042).
+    """
     ndim = u.described.grid.ndim
     at = (0,) * ndim
     for axis, f in enumerate(flow):
-        between = 0.5 * (lightness[at] + lightness[shifted(ndim, axis, 1)])
-        f.next[at] = between * half_way(u.__getitem__, ndim, axis, weights, 1)
+        between = 0.5 * (density[at] + density[shifted(ndim, axis, 1)])
+        f.next[at] = half_way(u.__getitem__, ndim, axis, weights, 1) / between
 
 
 @stencil
