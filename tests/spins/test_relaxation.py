@@ -159,3 +159,11 @@ def test_two_processes_leave_the_bits_of_one() -> None:
     with Relaxation(GRAPH, 0.4, 11, "cpu:1") as alone:
         alone.advance(5)
         assert done.stdout.split() == [alone.sha256()], done.stderr
+
+
+def test_a_closed_relaxation_is_refused() -> None:
+    with Relaxation(GRAPH, coupling=0.3) as run:
+        run.advance(1)
+    for call in (run.energy, run.sha256, lambda: run.advance(1)):
+        with pytest.raises(UsageError, match="The run is closed and its memory freed; use it inside its 'with' block"):
+            call()

@@ -78,7 +78,7 @@ class OwnKernelRun:
         self.step = 0
         check_size(place.devices, self.layout, place.ranks)
         self._options, self._schedules = options, dict[tuple[int, int], Schedule]()
-        self._executor = _executor(self.layout, kernels, place)
+        self._executor, self._closed = _executor(self.layout, kernels, place), False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class OwnKernelRun:
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, from its global array."""
-        self._executor.load(name, values, slot)
+        self._open.load(name, values, slot)
 
     def schedule(self, steps: int) -> Schedule:
         """The schedule of `passes` passes from here; repeated calls return the same object."""
@@ -99,21 +99,30 @@ class OwnKernelRun:
     def advance(self, steps: int) -> None:
         """Make passes, in pairs, by schedules that are proved first."""
         check_steps(steps)
+        executor = self._open
         for count, times in ((2, steps // 2), (1, steps % 2)):
             if times:
                 schedule = self.schedule(count)
-                self._executor.prepare(schedule)
-                require_right(self.layout, self._executor.carried_out(schedule))
-                self._executor.execute(schedule, times, self.step)
+                executor.prepare(schedule)
+                require_right(self.layout, executor.carried_out(schedule))
+                executor.execute(schedule, times, self.step)
                 self.step += count * times
 
     def gather(self, name: str, slot: int) -> Array:
         """The global array of a field in a slot."""
-        return self._executor.gather(name, slot)
+        return self._open.gather(name, slot)
 
     def close(self) -> None:
         """Release the devices."""
+        self._closed = True
         self._executor.close()
+
+    @property
+    def _open(self) -> Executor:
+        """The executor. Raises UsageError after `close`."""
+        if self._closed:
+            raise UsageError("The run is closed and its memory freed; use it inside its 'with' block.")
+        return self._executor
 
     def __enter__(self) -> Self:
         return self
