@@ -479,3 +479,46 @@ def test_a_field_without_a_cell_has_no_operations(operation: Callable[[Any], Any
 def test_an_unknown_name_of_a_field_is_refused() -> None:
     with pytest.raises(AttributeError, match=r"'u.laplace' is unknown in a stencil: there are u\[0\], its 'next'"):
         stencil(lambda u: u.laplace)(U)
+
+
+def reads(u, argument):  # type: ignore[no-untyped-def]
+    u.next[0] = argument[0]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: V[0],
+        lambda: V.prev[0],
+        lambda: GRID.signal("v", [1.0]).now,  # type: ignore[attr-defined]
+        lambda: GRID.table("v", [1.0])[0],
+    ],
+)
+def test_what_a_stencil_is_not_called_with_has_no_values(read: Callable[[], Any]) -> None:
+    @stencil
+    def outside(u):  # type: ignore[no-untyped-def]
+        u.next[0] = read()
+
+    with pytest.raises(UsageError) as refused:
+        outside(U)
+    assert str(refused.value) == (
+        "A stencil reads what it is called with, got 'v' from outside; make it an argument, as in heat(u, k)."
+    )
+
+
+def test_a_signal_has_no_cells() -> None:
+    with pytest.raises(UsageError, match=r"A stencil combines values, got the signal 's' without a time; write s.now"):
+        stencil(reads)(U, GRID.signal("s", [1.0]))
+
+
+def test_a_number_beyond_the_precision_is_refused() -> None:
+    large = reduction("sum", name="r")(lambda u: 1e39 * u[0])
+    for call in (lambda: stencil(scaled_by_a_large_number)(U), lambda: large(U)):
+        with pytest.raises(UsageError, match=r"takes numbers of float32, got 1e\+39; use other units or a grid of"):
+            call()
+    precise = Grid(9, dtype="float64").field("u")
+    stencil(scaled_by_a_large_number)(precise)
+
+
+def scaled_by_a_large_number(u) -> None:  # type: ignore[no-untyped-def]
+    u.next[0] = minimum(1e39 * u[0], math.inf)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from math import prod
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NoReturn, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -186,8 +186,23 @@ class Grid:
         return Table(name, self, entries)
 
 
+class _Argument:
+    """Base of what a stencil is called with: inside, stand-ins take its place, and it has no values of its own."""
+
+    name: str
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UsageError(
+            f"A stencil reads what it is called with, got '{self.name}' from outside; make it an argument, as in "
+            "heat(u, k)."
+        )
+
+    __getitem__ = __setitem__ = _refuse
+    now = next = prev = property(_refuse)
+
+
 @dataclass(frozen=True, repr=False)
-class Field:
+class Field(_Argument):
     """A named quantity on a grid: where it exists, along which axes it varies, and its first values.
 
     box: the cells that have a value; axes: the axes along which it varies (all for a field, one for a profile);
@@ -238,7 +253,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Signal:
+class Signal(_Argument):
     """A number per time step: the same for all cells or, with slopes, one per place (see `Grid.signal`)."""
 
     name: str
@@ -254,7 +269,7 @@ class Signal:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(_Argument):
     """Numbers that a stencil looks up by a whole number, such as what a medium has by the medium's (see `Grid.table`).
 
     An index between two whole numbers counts as the lower one; one below 0, or NaN, finds the first entry, one beyond

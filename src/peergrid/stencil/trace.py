@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from numbers import Real
 from operator import index
 from sys import float_info
@@ -18,7 +19,7 @@ from peergrid.arguments import MOST, check_name, is_one_of, is_whole
 from peergrid.errors import UsageError
 from peergrid.grid import Field, Grid, Index, Signal, Table
 from peergrid.stencil.elementary import expanded
-from peergrid.stencil.expr import Entry, Expr, Now, Number, Param, Read, as_expr, is_number, shown
+from peergrid.stencil.expr import Const, Entry, Expr, Now, Number, Param, Read, as_expr, is_number, ordered, shown
 from peergrid.stencil.problem import Assignment, Update, add_by_name
 from peergrid.stencil.reduction import KINDS, PREVIOUS, Reduction, ReductionKind
 
@@ -163,6 +164,8 @@ class Clock(_StandIn):
     described: Signal
     notes: _Notes
 
+    __getitem__ = _StandIn._refuse
+
     def __repr__(self) -> str:
         return f"the signal '{self.described.name}' without a time; write {self.described.name}.now"
 
@@ -227,7 +230,7 @@ class Stencil:
         return Update(
             name=self.name,
             box=grid.box,
-            assignments=tuple(replace(a, value=expanded(a.value, grid.dtype)) for a in notes.assignments.values()),
+            assignments=tuple(replace(a, value=_basic(what, a.value, grid)) for a in notes.assignments.values()),
             fields=tuple(notes.fields.values()),
             signals=tuple(notes.signals.values()),
             params=_params(what, notes, grid),
@@ -263,7 +266,7 @@ class Reducer:
             raise UsageError(f"{what} reads no field; return an expression of at least one, such as 'u[0, 0]'.")
         grid = _grid(notes)
         fields, params = tuple(notes.fields.values()), _params(what, notes, grid)
-        value, tables = expanded(expr, grid.dtype), tuple(notes.tables.values())
+        value, tables = _basic(what, expr, grid), tuple(notes.tables.values())
         return Reduction(self.name, self.kind, value, self.every, grid.box, fields, params, tables=tables)
 
 
@@ -290,11 +293,23 @@ def _name(function: Callable[..., object]) -> str:
 
 
 def _params(what: str, notes: _Notes, grid: Grid) -> tuple[tuple[str, float], ...]:
-    """The numbers that the function names, each of the grid's precision."""
+    """The numbers that the function is called with, each of the grid's precision."""
     for key, value in notes.params.items():
-        if abs(value) > float(np.finfo(grid.dtype).max):
-            raise UsageError(f"{what} takes numbers of {grid.dtype}, got {key}; use other units or a grid of float64.")
+        _check_range(what, key, value, grid)
     return tuple(notes.params.items())
+
+
+def _basic(what: str, value: Expr, grid: Grid) -> Expr:
+    """A traced value in basic operations, with numbers of the grid's precision."""
+    for part in ordered((value,)):
+        if isinstance(part, Const) and isfinite(part.value):
+            _check_range(what, repr(part.value), part.value, grid)
+    return expanded(value, grid.dtype)
+
+
+def _check_range(what: str, shown_as: str, value: float, grid: Grid) -> None:
+    if abs(value) > float(np.finfo(grid.dtype).max):
+        raise UsageError(f"{what} takes numbers of {grid.dtype}, got {shown_as}; use other units or a grid of float64.")
 
 
 def _traced(what: str, function: Callable[..., object], notes: _Notes, *args: Argument, **kwargs: Argument) -> object:
