@@ -153,7 +153,7 @@ def test_the_geometry_is_drawn_before_a_long_run(call: Call, model: Path, tmp_pa
 INPUT = """\
 #domain: 0.04 0.03 0.002
 #dx_dy_dz: 0.002 0.002 0.002
-#time_window: 30
+#time_window: 250
 #pml_cells: 4
 #waveform: ricker 1 1.5e9 pulse
 #hertzian_dipole: z 0.02 0.016 0 pulse

@@ -18,6 +18,7 @@ from peergrid.jobs import run_model
 from peergrid.models import modelfile
 from peergrid.models.fdtd3d import PEC, PMC, Medium, debye, drude, lorentz
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 HERE = Path(__file__).parent
 
 

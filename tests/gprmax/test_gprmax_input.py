@@ -21,6 +21,7 @@ from peergrid.models import modelfile
 from peergrid.models.fdtd3d import COMPONENTS, CoaxialFeed, ElectricDipole, PlaneWave, Wire
 from peergrid.models.fdtd3d.incident import way
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 HERE = Path(__file__).parent
 EDGE = "#edge: 0.02 0.02 0 0.04 0.02 0 pec\n"
 SMALL = """\

@@ -14,6 +14,7 @@ from peergrid.gprmax import read
 from peergrid.jobs import run_model
 from peergrid.models.fdtd3d import COMPONENTS
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 MODEL = """\
 #domain: 0.036 0.032 0.04
 #dx_dy_dz: 0.002 0.002 0.002

@@ -19,6 +19,7 @@ from peergrid.jobs.survey import survey_of
 from peergrid.models.survey import surveyed
 from peergrid.runtime.devices import parse_devices
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 MODEL = """\
 #domain: 0.04 0.036 0.032
 #dx_dy_dz: 0.002 0.002 0.002

@@ -25,6 +25,7 @@ from peergrid.models.fdtd3d import Domain
 from peergrid.models.registry import reader
 from peergrid.models.survey import Positions, Steps, shifts, surveyed
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
 PLANE = """\

@@ -32,6 +32,7 @@ from peergrid.models.fdtd3d.constants import EPSILON_0, ETA_0, SPEED_OF_LIGHT
 from peergrid.models.fdtd3d.far_field import Radiation
 from peergrid.models.waveforms import Ricker
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 PULSE = Drive(Ricker(4e9))
 ONE_STEP = Options("async", depth=1)
 

@@ -48,6 +48,7 @@ from peergrid.models.fdtd3d.results import write_results
 from peergrid.models.survey import Trace
 from peergrid.models.waveforms import Ricker
 
+pytestmark = pytest.mark.filterwarnings("ignore:Source . is at its strongest:UserWarning")  # runs end early here
 PULSE = Drive(Ricker(4e9))
 
 

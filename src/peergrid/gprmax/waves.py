@@ -14,7 +14,7 @@ from peergrid.errors import UsageError
 from peergrid.files import read_plain, reason
 from peergrid.gprmax.text import Command, check_names
 from peergrid.io.rule import FileName, Finite, Name, Positive
-from peergrid.models.waveforms import Doubles
+from peergrid.models.waveforms import Doubles, highest, highest_between
 
 LARGEST = 1 << 28  # bytes of a file of samples
 Form = Literal[
@@ -53,11 +53,11 @@ class Column:
         if self.name not in found:
             raise self.command.fault(f"to name one of the columns {', '.join(found)}", f"'{self.name}'", "correct it")
         if times is not None:
-            return Sampled(times, found[self.name])
+            return Sampled(times, found[self.name], self.file)
         values = np.zeros(steps + 1)
         count = min(len(values), len(found[self.name]))
         values[:count] = found[self.name][:count]
-        return Sampled(dt * np.arange(steps + 1, dtype=np.float64), values)
+        return Sampled(dt * np.arange(steps + 1, dtype=np.float64), values, self.file)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,41 @@ class Pulse:
         found: Doubles = self.amplitude * self._unit(np.asarray(times, np.float64))
         return found
 
+    def peak(self) -> float:
+        """The time at which the pulse is at its strongest, seconds; of a first derivative, when it changes its sign."""
+        if self.kind == "impulse":
+            return 0.0
+        return {"sine": 0.25 / self.frequency, "contsine": 4 / self.frequency}.get(self.kind, self._delay)
+
+    def highest_frequency(self) -> float:
+        """The highest significant frequency, Hz; of sines the first zero beside the line; 0 for an impulse, which has
+        all.
+        """
+        if self.kind == "impulse":
+            return 0.0
+        wide = {"sine": 2 * self.frequency, "contsine": 1.5 * self.frequency}
+        return wide.get(self.kind) or highest(self.sample, 2 * self._delay, self.frequency)
+
+    @property
+    def _delay(self) -> float:
+        """The middle of a pulse, seconds."""
+        f = self.frequency
+        if self.kind == "gauspulse":
+            return sqrt(-log(10 ** (-60 / 20)) / self._width)
+        return (sqrt(2) if self._narrow else 1) / f
+
+    @property
+    def _narrow(self) -> bool:
+        return self.kind in ("gaussiandotdot", "gaussiandotdotnorm", "ricker")
+
+    @property
+    def _width(self) -> float:
+        """The rate of a Gaussian's fall, 1/s²."""
+        f = self.frequency
+        if self.kind == "gauspulse":
+            return -((pi * f * 0.5) ** 2) / (4 * log(10 ** (-6 / 20)))
+        return pi**2 * f**2 if self._narrow else 2 * pi**2 * f**2
+
     def _unit(self, times: Doubles) -> Doubles:
         f, phase = self.frequency, 2 * pi * self.frequency * times
         if self.kind == "sine":
@@ -83,16 +118,12 @@ class Pulse:
         if self.kind == "impulse":
             return np.where((times == 0) | (times < self.dt), 1.0, 0.0)
         if self.kind == "gauspulse":
-            width = -((pi * f * 0.5) ** 2) / (4 * log(10 ** (-6 / 20)))
-            delay = times - sqrt(-log(10 ** (-60 / 20)) / width)
-            return np.exp(-width * delay**2) * np.cos(2 * pi * f * delay)
+            delay = times - self._delay
+            return np.exp(-self._width * delay**2) * np.cos(2 * pi * f * delay)
         return self._gaussian(times)
 
     def _gaussian(self, times: Doubles) -> Doubles:
-        f = self.frequency
-        narrow = self.kind in ("gaussiandotdot", "gaussiandotdotnorm", "ricker")
-        width = pi**2 * f**2 if narrow else 2 * pi**2 * f**2
-        delay = times - (sqrt(2) if narrow else 1) / f
+        width, delay = self._width, times - self._delay
         pulse = np.exp(-width * delay**2)
         if self.kind == "gaussian":
             return pulse
@@ -107,14 +138,22 @@ class Pulse:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A waveform through samples, straight lines between them, zero outside."""
+    """A waveform through samples of a file, straight lines between them, zero outside."""
 
     times: Doubles
     values: Doubles
+    file: str
 
     def sample(self, times: Doubles) -> Doubles:
         """Amplitudes at times in seconds."""
         return np.interp(times, self.times, self.values, left=0.0, right=0.0)
+
+    def peak(self) -> float:
+        """The time of the largest sample, seconds."""
+        return float(self.times[np.abs(self.values).argmax()])
+
+    def highest_frequency(self) -> float:
+        return highest_between(self.times, self.values, self.file)
 
 
 def columns(command: Command, file: Path) -> tuple[Doubles | None, Mapping[str, Doubles]]:

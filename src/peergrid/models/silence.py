@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peergrid.models.waveforms import Samples, Waveform
+from peergrid.models.waveforms import Known, Samples
 
 
-def unsent(source: str, waveform: Waveform, duration: float, length: str) -> Iterator[str]:
-    """Warnings about a source in a run of `duration` seconds; source: its name; length: what sets the duration."""
-    peak = waveform.peak()
+def unsent(source: str, waveform: Known, duration: float, length: str, start: float = 0.0) -> Iterator[str]:
+    """Warnings about a source in a run of `duration` seconds; source: its name; length: what sets the duration; start:
+    when its waveform begins, seconds.
+    """
+    peak = start + waveform.peak()
     if peak > duration:
         yield (
             f"{source} is at its strongest after {peak:.3g} s, but the run ends after {duration:.3g} s; look at its "

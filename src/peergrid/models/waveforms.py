@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi, sqrt
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Ricker:
         return self.delay + sqrt(2) / self.frequency
 
     def highest_frequency(self) -> float:
-        return _highest(self, 2 * sqrt(2) / self.frequency, self.frequency, self.delay)
+        return highest(self.sample, 2 * sqrt(2) / self.frequency, self.frequency, self.delay)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Gaussian:
         return self.delay + 1 / self.frequency
 
     def highest_frequency(self) -> float:
-        return _highest(self, 2 / self.frequency, self.frequency, self.delay)
+        return highest(self.sample, 2 / self.frequency, self.frequency, self.delay)
 
 
 @dataclass(frozen=True)
@@ -138,18 +139,19 @@ class Samples:
         return self.delay + float(known[(size >= SIGNIFICANT * size.max()).argmax()])
 
     def highest_frequency(self) -> float:
-        known, _ = read_samples(Path(self.file))
-        step = float(np.diff(known).min()) / 2
-        if (known[-1] - known[0]) / step > FINEST:
-            raise UsageError(
-                f"Samples are expected in '{self.file}' at most {FINEST // 2:,} of their shortest distance in all, got "
-                f"{(known[-1] - known[0]) / step / 2:.2g}; leave out what lies too close together."
-            )
-        times = np.arange(known[0], known[-1] + step, step) + self.delay
-        return _highest_of(self.sample(times), step)
+        return highest_between(*read_samples(Path(self.file)), self.file)
 
 
 Waveform = Ricker | Gaussian | Sine | Samples
+
+
+@runtime_checkable
+class Known(Protocol):
+    """A waveform that knows when it is at its strongest, seconds, and its highest significant frequency, Hz."""
+
+    def peak(self) -> float: ...
+
+    def highest_frequency(self) -> float: ...
 
 
 def read_samples(file: Path) -> tuple[Doubles, Doubles]:
@@ -186,10 +188,24 @@ def _pair(line: str) -> tuple[float, float] | None:
         return None
 
 
-def _highest(waveform: Ricker | Gaussian, duration: float, frequency: float, delay: float) -> float:
+def highest_between(times: Doubles, values: Doubles, file: str) -> float:
+    """The highest significant frequency of straight lines between samples of a file.
+
+    Raises UsageError if some of them lie too close together.
+    """
+    step = float(np.diff(times).min()) / 2
+    if (times[-1] - times[0]) / step > FINEST:
+        raise UsageError(
+            f"Samples are expected in '{file}' at most {FINEST // 2:,} of their shortest distance in all, got "
+            f"{(times[-1] - times[0]) / step / 2:.2g}; leave out what lies too close together."
+        )
+    return _highest_of(np.interp(np.arange(times[0], times[-1] + step, step), times, values, right=0.0), step)
+
+
+def highest(sample: Callable[[Doubles], Doubles], duration: float, frequency: float, delay: float = 0.0) -> float:
     """The highest significant frequency of a pulse that lasts `duration` after its delay."""
     step = 1 / (64 * frequency)
-    return _highest_of(waveform.sample(delay + np.arange(0, duration, step)), step)
+    return _highest_of(sample(delay + np.arange(0, duration, step)), step)
 
 
 def _highest_of(values: Doubles, step: float) -> float:

@@ -15,12 +15,13 @@ from peergrid.models.fdtd import assembly, cpml, sources
 from peergrid.models.fdtd.check import check, check_window
 from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0
-from peergrid.models.fdtd.dispersion import Resolution, judge, resolution
+from peergrid.models.fdtd.dispersion import judge, resolved
 from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, time_step
 from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
 from peergrid.models.model import Outcome
+from peergrid.models.resolution import Resolution
 from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.stencil import Problem, Receiver
 
@@ -136,7 +137,7 @@ def build(model: RadarModel) -> Built:
     steps = model.grid.steps or _steps(model, dt)
     recorders = tuple(_recorders(model, geometry))
     emitters = tuple(_emitters(model, geometry))
-    fine = resolution(model, geometry)
+    fine = resolved(model, geometry)
     return Built(
         model=model,
         problem=_problem(model, grid, geometry, dt, steps, recorders, emitters),

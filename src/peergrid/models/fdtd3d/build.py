@@ -20,9 +20,11 @@ from peergrid.models.fdtd3d.lattice import Lattice, electric_of
 from peergrid.models.fdtd3d.line import LAST, Line
 from peergrid.models.fdtd3d.media import Factors, factors
 from peergrid.models.fdtd3d.plane_wave import faces, leaking, stages_of
+from peergrid.models.fdtd3d.silence import coarse, silent
 from peergrid.models.fdtd3d.sources import drives
 from peergrid.models.fdtd3d.yee import neighbours
 from peergrid.models.model import Model, Outcome
+from peergrid.models.silence import rare
 from peergrid.models.survey import Trace, Vector, Wanted
 from peergrid.stencil import Problem, Receiver, Stage, Update
 
@@ -115,17 +117,8 @@ class BuiltDomain:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        domain = self.domain
-        nodes = [("Source", n, s.node) for n, s in enumerate(domain.sources, start=1) if not isinstance(s, PlaneWave)]
-        nodes += [("Receiver", n, r.node) for n, r in enumerate(domain.receivers, start=1)]
-        found = [
-            f"{what} {number} lies inside the absorber, where fields mean nothing; move it inwards."
-            for what, number, node in nodes
-            if self.lattice.absorbs(self.lattice.cell(node))
-        ]
-        if not domain.sources:
-            found.append("The model has no source, so that every field stays zero; add one.")
-        return (*found, *growing(domain), *leaking(domain))
+        silence = (*silent(self.lattice), *rare(self.model.snapshots.every, self.steps), *coarse(self.lattice))
+        return (*silence, *growing(self.domain), *leaking(self.domain))
 
     @property
     def sources(self) -> tuple[Vector, ...]:
