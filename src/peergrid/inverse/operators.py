@@ -95,10 +95,15 @@ def recorded(traces: Array | Gather, propagator: Propagator, receivers: int, ste
 def _rows(given: Array, rows: int, steps: int | None, what: str, each: str) -> Doubles:
     """A row of finite numbers for each source or receiver. Raises UsageError for anything else."""
     found = numbers(given)
-    values = np.array(np.nan) if found is None else found
-    if values.ndim != 2 or len(values) != rows or steps not in (None, values.shape[1]) or not np.isfinite(values).all():
-        raise UsageError(
-            f"{what} are expected as finite numbers, shape ({rows}, {steps or 'steps'}), one row for each {each}, got "
-            f"{type(given).__name__ if values.ndim == 0 else f'shape {values.shape}'}."
-        )
-    return values
+    if found is None or found.ndim == 0:
+        got = type(given).__name__
+    elif found.ndim != 2 or len(found) != rows or steps not in (None, found.shape[1]):
+        got = f"shape {found.shape}"
+    elif not np.isfinite(found).all():
+        got = "NaN or infinity"
+    else:
+        return found
+    raise UsageError(
+        f"{what} are expected as finite numbers, shape ({rows}, {steps or 'steps'}), one row for each {each}, got "
+        f"{got}."
+    )
