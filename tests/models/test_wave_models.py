@@ -355,6 +355,10 @@ MISTAKES: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "layer": (
         "[medium]\nvelocity=1500\n[[layer]]\ntop=1.0\ndensity=2.0", PLANE, r"layer\[1\].density is expected beside",
     ),
+    "deep layer": (
+        "[medium]\nvelocity=1500\n[[layer]]\ntop=1500.0\nvelocity=2000.0", PLANE,
+        r"layer\[1\].top is expected to be a depth from 0 to 150 m, got 1500; correct it, or grid.size\.",
+    ),
     "dense": (
         "[medium]\nvelocity=1500\n[[receiver_array]]\nfirst=[10.0, 71.0]\nlast=[170.0, 71.0]\ncount=2000", PLANE,
         r"receiver_array\[2\].count is expected to be at most 100 receivers to a cell, 1,601 on 16 cells, got 2,000",

@@ -37,6 +37,11 @@ def read(table: Mapping[str, Any]) -> WaveModel:
         if name not in KINDS[model.equations] or (name == "azimuth" and model.ndim == 2):
             raise UsageError(f"{path} is no parameter of a model of kind '{model.model.kind}'; leave it out.")
     for number, layer in enumerate(model.layers, start=1):
+        if layer.top > (bottom := model.grid.size[-1]):
+            raise UsageError(
+                f"layer[{number}].top is expected to be a depth from 0 to {bottom:g} m, got {layer.top:g}; correct it, "
+                "or grid.size."
+            )
         for name in PARAMETERS:
             if getattr(layer, name) is not None and getattr(model.medium, name) is None:
                 raise UsageError(f"layer[{number}].{name} is expected beside medium.{name}, which is missing; add it.")
