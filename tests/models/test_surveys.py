@@ -92,6 +92,10 @@ def test_antennas_are_where_a_survey_has_them(survey: str, expected: list[tuple[
             "survey, trace 4: source[2].position is expected to lie in the grid of 1 by 0.5 m and off its walls, got",
         ),
         (
+            'kind = "steps"\ntraces = 3\nsource_step = [0.0, 0.0]\nreceiver_step = [0.001, 0.0]',
+            "survey: traces 1 and 2 are expected to have sources or receivers on different nodes, got the same ones",
+        ),
+        (
             'kind = "offsets"',
             "survey.kind is expected to be 'common_offset', 'common_midpoint', 'steps' or",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import partial
 from typing import Any, Self
 
 from peergrid.errors import UsageError
@@ -18,7 +18,7 @@ from peergrid.io.schema import read_table
 from peergrid.models.fdtd3d.domain import Component, live
 from peergrid.models.model import Snapshots
 from peergrid.models.requirements import check_distinct
-from peergrid.models.survey import Shift, Survey, shifts
+from peergrid.models.survey import Shift, Survey, check_different, shifts
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +105,7 @@ def _check_survey(model: TableModel) -> None:
     if model.given is None:
         return
     moves = shifts(model)
-    for number, (one, other) in enumerate(pairwise(moves), start=1):
-        if one != other and _nodes(model, one) == _nodes(model, other):
-            raise UsageError(
-                f"survey: traces {number} and {number + 1} are expected to have dipoles or receivers on different "
-                "nodes, got the same ones; take a longer step or a finer grid."
-            )
+    check_different(moves, partial(_nodes, model))
     check_traces(model.plan, ((model.nodes(shift.sources), model.nodes(shift.receivers)) for shift in moves))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
@@ -175,6 +176,19 @@ def shifts(model: SurveyedModel) -> tuple[Shift, ...]:
 def traces(model: MODEL) -> Iterator[MODEL]:
     """The model of each trace."""
     return (model.moved(shift) for shift in shifts(model))
+
+
+def check_different(moves: Sequence[Shift], nodes: Callable[[Shift], object]) -> None:
+    """Check that consecutive traces with different shifts have something on different nodes; nodes: those of a trace.
+
+    Raises UsageError.
+    """
+    for number, (one, other) in enumerate(pairwise(moves), start=1):
+        if one != other and nodes(one) == nodes(other):
+            raise UsageError(
+                f"survey: traces {number} and {number + 1} are expected to have sources or receivers on different "
+                "nodes, got the same ones; take a longer step or a finer grid."
+            )
 
 
 def distances(sources: Array, receivers: Array) -> tuple[str, tuple[float, ...]]:

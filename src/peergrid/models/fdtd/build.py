@@ -17,7 +17,7 @@ from peergrid.models.fdtd.coefficients import coefficients
 from peergrid.models.fdtd.constants import ETA_0
 from peergrid.models.fdtd.dispersion import judge, resolved
 from peergrid.models.fdtd.materials import BUILT_IN, CONDUCTOR, Geometry, time_step
-from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel
+from peergrid.models.fdtd.model import Component, LineSource, PlaneWave, RadarModel, nearest
 from peergrid.models.fdtd.raster import rasterise
 from peergrid.models.fdtd.silence import silent
 from peergrid.models.model import Outcome
@@ -233,9 +233,8 @@ def _source_position(model: RadarModel, source: LineSource | PlaneWave) -> Point
 
 
 def _node(geometry: Geometry, position: Point) -> Index:
-    """The nearest node, the lower one half way between two, as in gprMax; across a periodic edge, its image."""
-    nearest = (ceil(p / step - 0.5) for p, step in zip(position, geometry.spacing, strict=True))
-    return tuple(n % extent for n, extent in zip(nearest, geometry.nodes, strict=True))
+    """The nearest node; across a periodic edge, its image."""
+    return tuple(n % extent for n, extent in zip(nearest(position, geometry.spacing), geometry.nodes, strict=True))
 
 
 def _position(geometry: Geometry, cell: Index) -> Point:

@@ -7,12 +7,13 @@ from difflib import get_close_matches
 from math import isclose
 
 from peergrid.errors import UsageError
+from peergrid.grid import Index
 from peergrid.io.rule import Point
 from peergrid.models.fdtd.materials import BUILT_IN
-from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel
+from peergrid.models.fdtd.model import SIDES, LineSource, PlaneWave, RadarModel, nearest
 from peergrid.models.fdtd.shapes import Box, Layer, Voxels
 from peergrid.models.requirements import check_animation, check_distinct
-from peergrid.models.survey import traces
+from peergrid.models.survey import check_different, shifts
 
 MOST = 10**9
 """The most cells along an axis, and the most time steps."""
@@ -209,15 +210,25 @@ def _check_output(model: RadarModel) -> None:
 
 
 def _check_survey(model: RadarModel) -> None:
-    """Check that every trace is a valid model."""
+    """Check that every trace is a valid model, with an antenna on another node than in the trace before."""
     if model.survey is None:
         return
-    for number, trace in enumerate(traces(model), start=1):
+    moves = shifts(model)
+    for number, trace in enumerate(map(model.moved, moves), start=1):
         try:
             _check_sources(trace)
             _check_receivers(trace)
         except UsageError as error:
             raise UsageError(f"survey, trace {number}: {error}") from None
+    check_different(moves, lambda shift: _nodes(model.moved(shift)))
+
+
+def _nodes(model: RadarModel) -> list[Index]:
+    """The nodes of everything that moves from trace to trace."""
+    placed = [source.position for source in model.sources if isinstance(source, LineSource)]
+    placed += [receiver.position for receiver in model.receivers]
+    placed += [end for array in model.receiver_arrays for end in (array.first, array.last)]
+    return [nearest(position, model.grid.spacings) for position in placed]
 
 
 def _check_inside(model: RadarModel, position: Point, path: str, margin: int = 0) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from peergrid.errors import UsageError, about
-from peergrid.grid import Dtype
+from peergrid.grid import Dtype, Index
 from peergrid.io.extras import film_library
 from peergrid.io.rule import (
     AtLeastOne,
@@ -248,3 +249,8 @@ class RadarModel:
     def thickness(self, side: Side) -> int:
         """The cells of absorber on a side."""
         return self.absorber.cells if side in self.absorbing else 0
+
+
+def nearest(position: Point, spacing: Point) -> Index:
+    """The node nearest to a position, the lower one half way between two, as in gprMax."""
+    return tuple(ceil(p / step - 0.5) for p, step in zip(position, spacing, strict=True))
