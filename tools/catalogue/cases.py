@@ -68,6 +68,9 @@ def _plane() -> Iterator[Case]:
         yield Case(f"waves {said}", partial(runtime_problems.yee_on, (2048, 2048), "fixed"), depth)
         yield Case(f"radar {said}", partial(radar, 2048, 2048, 100), depth)
         yield Case(f"gpr {said}", example, depth)
+        yield Case(f"acoustic plane {said}", partial(problems.waves, (4096, 4096)), depth)
+    yield Case("acoustic plane matched", partial(problems.waves, (4096, 4096), problems.MATCHED), 1)
+    yield Case("tti plane", partial(problems.waves, (4096, 4096), epsilon=1e-4, delta=5e-5, tilt=1e-4), 1)
 
 
 def _fused() -> Iterator[Case]:

@@ -9,9 +9,12 @@ from problems3d import electric, magnetic
 
 from peergrid.grid import Boundary, Dtype, Grid, Index
 from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Medium, Slab, build
+from peergrid.models.wave import Medium as WaveMedium
+from peergrid.models.wave import PointSource, Propagator, Ricker, Scheme, Shot
 from peergrid.stencil import Problem, stencil
 
 DIRECTIONS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
+SPONGE, MATCHED = Scheme(layer=10), Scheme(layer=10, absorber="cpml")
 WEIGHTS = (4 / 9, 1 / 9, 1 / 9, 1 / 9, 1 / 9, 1 / 36, 1 / 36, 1 / 36, 1 / 36)
 
 
@@ -98,3 +101,12 @@ def radar3d(cells: Index) -> Problem:
     absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
     media = VACUUM, Medium("soil", 4.0, 0.01)
     return build(Domain(cells, (0.002,) * 3, 3e-12, 9, media, ids, absorber=absorber)).problem
+
+
+def waves(shape: Index, scheme: Scheme = SPONGE, **anisotropy: float) -> Problem:
+    """A shot in a medium that differs from node to node; anisotropy: values at 1 m/s, in proportion to the velocity."""
+    velocity = np.linspace(1500, 3000, shape[-1]) * np.ones(shape)
+    medium = WaveMedium(shape, 10.0, velocity, **{name: value * velocity for name, value in anisotropy.items()})
+    middle = tuple(5.0 * n for n in shape)
+    propagator = Propagator(medium, scheme)
+    return Shot(propagator, [PointSource(middle, Ricker(10.0))], [middle], 9).problem

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+from catalogue.problems import MATCHED, SPONGE, waves
 from line_problems import distant
 from runtime_problems import PROBLEMS
 from stream_examples import absorbers, radar, relaxation, wide_reads, yee
@@ -16,6 +18,7 @@ from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel
 from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at, steps_per_pass, supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ALIGN
+from peergrid.codegen.nvrtc import resources
 from peergrid.grid.partition import Partition
 from peergrid.resolve import default_options, with_supported_block
 from peergrid.runtime.devices import Devices
@@ -46,6 +49,21 @@ def test_farther_reads_and_double_precision_make_passes_shorter() -> None:
 def test_one_step_where_there_is_no_kernel_for_more() -> None:
     assert steps_per_pass(DISTANT) == 1
     assert [block_of(DISTANT, depth) for depth in (1, 2, 8)] == [1, 1, 1]
+
+
+@pytest.mark.nvrtc
+def test_rows_are_in_registers_however_many_fields_there_are() -> None:
+    """Compilers leave objects of more than 8 KiB in memory, all values of a thread among them."""
+    kernel = pass_kernel(waves((512, 512), MATCHED), 1, least=1)
+    assert kernel is not None
+    (found,) = resources(kernel.interior.source, "sm_90").values()
+    assert found.stack == 0
+
+
+def test_no_kernel_keeps_more_rows_than_compilers_keep_in_registers() -> None:
+    far = waves((512, 512), replace(SPONGE, order=16))
+    assert pass_kernel(far, 1, least=1) is not None
+    assert pass_kernel(far, 2) is None
 
 
 def test_passes_are_few_and_even() -> None:

@@ -26,6 +26,8 @@ from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
 
 FEW = 4  # pointers that are kept in any case
+MOST_BYTES = 15 << 9  # of rows and of what is known of fields: compilers leave objects of more than 8 KiB in memory
+FIELD_BYTES = 44  # of a thread for each field: pointers, bounds
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,23 @@ class StreamPlan2D:
         return self.shape.warps * self.warp_bytes
 
     @cached_property
+    def reach(self) -> int:
+        """The columns that a cell reads to either side."""
+        return max((1, *(abs(read.offset[1]) for node in self.nodes for read in self._reads(node))))
+
+    @property
+    def loaded_rows(self) -> int:
+        """The rows that a thread has from the rings at once."""
+        return sum(ring.value.depth for ring in self.rings.values())
+
+    @property
+    def in_registers(self) -> bool:
+        """True where compilers keep a thread's rows in registers, with what it gets of its neighbours."""
+        rows = len(self.levels.made) * self.levels.period + self.loaded_rows
+        kept = rows * (self.shape.columns + 2 * self.reach) * self.problem.itemsize
+        return kept + FIELD_BYTES * len(self.problem.fields) <= MOST_BYTES
+
+    @cached_property
     def early(self) -> int:
         """Rows before its first with which a tile begins, as they lie in memory, so that sums end in few iterations."""
         if not self.norm:
@@ -196,6 +215,7 @@ class StreamPlan2D:
         reads = [self._reads(node) for node in self.nodes]
         every = [r for some in reads for r in some]
         steps = range(self.shape.steps)
+        depths = [rings[name].value.depth if name in rings else 0 for name in fields]
         given = constants(
             STEPS=self.shape.steps,
             STAGES=self._count,
@@ -203,13 +223,14 @@ class StreamPlan2D:
             RESULTS=max(1, sum(len(node.writes) for node in self.nodes)),
             RINGS=len(sizes),
             COLUMNS=self.shape.columns,
-            REACH=max((1, *(abs(r.offset[1]) for r in every))),
+            REACH=self.reach,
             MARGIN=margin(self.problem, self.shape),
             ABOVE=above,
             BELOW=below,
             AHEAD=self.shape.ahead,
             KEPT=self.levels.period,
-            MOST_ROWS=max(value.depth for value in self.levels.inputs),
+            LOADED_ROWS=max(1, self.loaded_rows),
+            FIRST_LOADED=[sum(depths[:k]) for k in range(len(fields))],
             LAST_LAG=self.levels.lag,
             NORM=fields.index(self.norm) if self.norm else -1,
             EARLY=self.early,

@@ -31,6 +31,7 @@ MOST_STEPS = 16
 LONG = 128  # rows of a tile in passes of one step, at most
 BOUNDARY_COLUMNS = 16  # useful columns of a boundary tile, at least
 NARROW = 32  # columns of the narrowest boundary tile
+MOST_AT_ONCE = 64  # registers, by rows, of a lane that makes all stages of one step faster than a pass for each does
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
@@ -57,11 +58,14 @@ def pass_kernel(
 def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel | None:
     """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
 
-    None where a pass for each stage takes less: boundary tiles cost a small box more than a second pass over it.
+    None where a pass for each stage takes less: boundary tiles cost a small box more than a second pass over it, and
+    warps whose lanes keep many rows, as of waves of high order, wait longer for these than for memory.
     """
     if len(groups(problem)) == 1 or cells < gpu.streamed_cells:
         return None
-    return pass_kernel(problem, 1, least=1, gpu=gpu)
+    kernel = pass_kernel(problem, 1, least=1, gpu=gpu)
+    fast = kernel is not None and registers(problem, 1, kernel.shape.columns) <= MOST_AT_ONCE
+    return kernel if fast else None
 
 
 def worth(kernel: PassKernel) -> float:
@@ -135,4 +139,4 @@ def _resident(kernel: PassKernel, gpu: GpuModel) -> int:
 
 def _fits(kernel: PassKernel, gpu: GpuModel) -> bool:
     fits = max(kernel.stream.shared_bytes, kernel.boundary_tile.shared_bytes) <= gpu.block_shared
-    return fits and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS
+    return fits and kernel.stream.in_registers and kernel.cut.boundary_columns >= BOUNDARY_COLUMNS

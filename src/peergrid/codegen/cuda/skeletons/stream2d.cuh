@@ -148,7 +148,7 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
   unsigned loading[Plan::RINGS], newest[Plan::RINGS];
   int r;                                           // the newest row at the begin of an iteration
   Row<Plan> rows[KEPT_ROWS];                            // what nodes wrote
-  Row<Plan> loads[Plan::FIELDS][Plan::MOST_ROWS];  // rows that came from the rings in this iteration, by age
+  Row<Plan> loads[Plan::LOADED_ROWS];  // rows that came from the rings in this iteration, by field and age
 
   __device__ __forceinline__ Stream2D(const Arguments& arguments, const Region& tile, int from, int to, long long step,
                                       unsigned char* shared, const Sums& zero = {})
@@ -211,7 +211,7 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
   template <int FIELD, int AGE> __device__ __forceinline__ void load() {
     constexpr unsigned back = AGE * ROW_BYTES, size = Plan::RING_ROWS[Plan::RING[FIELD]] * ROW_BYTES;
     const unsigned now = newest[Plan::RING[FIELD]], place = AGE ? min(now - back, now + (size - back)) : now;
-    unpack_all(loads[FIELD][AGE], ring + place + Plan::START[FIELD] * ROW_BYTES, UpTo<PARTS>{});
+    unpack_all(loads[Plan::FIRST_LOADED[FIELD] + AGE], ring + place + Plan::START[FIELD] * ROW_BYTES, UpTo<PARTS>{});
   }
   template <int... PART>
   __device__ __forceinline__ static void unpack_all(Row<Plan>& to, const unsigned char* from, Numbers<PART...>) {
@@ -242,7 +242,7 @@ template <class Plan, class Where = Interior<Plan>, class Sums = NoSums> struct 
   // ------------------------------ nodes
   template <int ROW, int AGE, int PHASE> __device__ __forceinline__ Row<Plan>& row_at() {
     if constexpr (ROW < 0)
-      return loads[-1 - ROW][AGE];
+      return loads[Plan::FIRST_LOADED[-1 - ROW] + AGE];
     else
       return rows[ROW * Plan::KEPT + (Plan::ROTATES ? (PHASE - AGE + 8 * PERIOD) % PERIOD : AGE)];
   }

@@ -79,7 +79,7 @@ def layer(
     """
     shapes = (Shape(steps, columns, ahead=2, rotate=False) for columns in COLUMNS)
     made = (StripPlan2D(problem, shape, name, norm, pointers=False, strip=strip) for shape in shapes)
-    found = [one for one in made if one.useful >= USEFUL and _registers(one) <= MOST]
+    found = [one for one in made if one.useful >= USEFUL and _registers(one) <= MOST and one.in_registers]
     return found[-1 if wide and strip.axis == 0 else 0] if found else None
 
 
