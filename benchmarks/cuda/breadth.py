@@ -34,10 +34,11 @@ from peergrid import Grid, Problem, stencil  # noqa: E402
 from peergrid.bench.measure import Case, copy_bandwidth, measure  # noqa: E402
 from peergrid.bench.problems import noise, noisy  # noqa: E402
 from peergrid.errors import PeergridError  # noqa: E402
+from peergrid.models.wave import Medium, PointSource, Propagator, Ricker, Scheme, Shot  # noqa: E402
 from peergrid.runtime.devices import Devices, parse_devices  # noqa: E402
 from peergrid.stencil.lagged import lagged_fields  # noqa: E402
 
-CUBE = 512
+CUBE, PLANE = 512, 8192
 WEIGHTS = (4 / 9, *(1 / 9,) * 4, *(1 / 36,) * 4)
 MOVES = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, -1), (-1, 1))
 """The nine velocities of D2Q9 in cells a step, and their weights."""
@@ -103,6 +104,15 @@ def boltzmann_problem(rows: int, columns: int) -> Problem:
     return positive(made)
 
 
+def waves_problem(scheme: Scheme, **values: tuple[float, float]) -> Problem:
+    """A shot on PLANE² cells, layers included; values: the least and the largest of each parameter of the medium."""
+    shape = (PLANE - 2 * (scheme.layer + max(4, scheme.order // 2)),) * 2
+    drawn = np.random.default_rng(1).random(shape[1])
+    parameters = {name: np.broadcast_to(low + (high - low) * drawn, shape) for name, (low, high) in values.items()}
+    propagator = Propagator(Medium(shape, 10.0, **parameters), scheme)
+    return noisy(Shot(propagator, [PointSource((1e4, 1e4), Ricker(10.0))], [(2e4, 2e4)], 1000).problem)
+
+
 def line_problem(cells: int) -> Problem:
     return noisy(Problem.of(three_points(Grid((cells,)).field("u"))))
 
@@ -133,10 +143,25 @@ def _cubes() -> Iterator[tuple[str, Kind]]:
             yield f"{name} {CUBE}³", Kind(lambda _, make=make: make(), count, TIME_STEPS.get(name, 1), several=False)
 
 
+def _waves() -> Iterator[tuple[str, Kind]]:
+    velocity, sponge, matched = (1500.0, 3000.0), Scheme(), Scheme(layer=10, absorber="cpml")
+    tilted = {"epsilon": (0.1, 0.25), "delta": (0.0, 0.1), "tilt": (0.0, 0.6)}
+    kinds: tuple[tuple[str, int, Scheme, dict[str, tuple[float, float]]], ...] = (
+        ("acoustic", 20, sponge, {}),
+        ("acoustic cpml", 20, matched, {}),
+        ("density", 40, sponge, {"density": (1.0, 3.0)}),
+        ("tti", 68, sponge, tilted),
+    )
+    for name, count, scheme, values in kinds:
+        made = partial(waves_problem, scheme, velocity=velocity, **values)
+        yield f"waves {name} {PLANE}²", Kind(lambda _, made=made: made(), count, several=False)
+
+
 KINDS: dict[str, Kind] = {
     **dict(_cubes()),
     "three points 2^26": Kind(lambda count: line_problem(count << 26), 8),
     "Gray-Scott 8192²": Kind(lambda count: gray_scott_problem(8192 * count, 8192), 16),
+    **dict(_waves()),
     "D2Q9 4096²": Kind(lambda count: boltzmann_problem(4096 * count, 4096), 72),
 }
 
