@@ -22,6 +22,7 @@ from peergrid.stencil.expr import Binary, Const, Now, Param, Read, Unary, Where
 
 GRID = Grid(9)
 U, V = GRID.field("u"), GRID.field("v")
+MIRRORED = Grid(9, "reflecting").field("mirrored")
 WIDE = Grid((9, 9)).signal("s", [[1.0]], (0, 0))
 
 
@@ -313,6 +314,13 @@ def gathered(u) -> None:  # type: ignore[no-untyped-def]
         (
             lambda: Problem.of(follow(U, GRID.field("v", within=Box((0,), (5,))))),
             "Update 'follow' reads 'v' at offset (3,) from [0,6), outside the field's box [0,5); confine the update "
+            "with .within(box).",
+        ),
+        (
+            lambda: Problem.of(
+                follow(MIRRORED, MIRRORED.grid.field("v", within=Box((7,), (9,)))).within(Box((7,), (9,)))
+            ),
+            "Update 'follow' reads 'v' at offset (3,) from [7,9), outside the field's box [7,9); confine the update "
             "with .within(box).",
         ),
         (

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from peergrid.arguments import brief, whole
 from peergrid.errors import UsageError
@@ -50,15 +51,14 @@ def check_reads(what: str, box: Box, reads: Iterable[Read], grid: Grid, fields: 
     for read in reads:
         source, seen = fields[read.field], box.shift(read.offset)
         for axis in source.axes:
-            lo, hi = seen.lo[axis], seen.hi[axis]
-            if grid.boundary[axis] != "fixed":
-                lo, hi = max(lo, 0), min(hi, grid.shape[axis])
-                if abs(read.offset[axis]) > grid.shape[axis]:
-                    raise UsageError(
-                        f"{what} reads '{read.field}' {abs(read.offset[axis])} cells away along axis {axis}, which "
-                        f"has only {grid.shape[axis]}; use a larger grid."
-                    )
-            if lo < source.box.lo[axis] or hi > source.box.hi[axis]:
+            if grid.boundary[axis] != "fixed" and abs(read.offset[axis]) > grid.shape[axis]:
+                raise UsageError(
+                    f"{what} reads '{read.field}' {abs(read.offset[axis])} cells away along axis {axis}, which "
+                    f"has only {grid.shape[axis]}; use a larger grid."
+                )
+        confining = [axis for axis in source.axes if not grid.periodic[axis]]
+        for cells, axis in product(grid.folded(seen), confining):
+            if cells.lo[axis] < source.box.lo[axis] or cells.hi[axis] > source.box.hi[axis]:
                 raise UsageError(
                     f"{what} reads '{read.field}' at offset {read.offset} from {box}, outside the field's box "
                     f"{source.box}; confine the {what.split()[0].lower()} with .within(box)."
