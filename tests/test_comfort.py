@@ -192,6 +192,30 @@ def test_what_cannot_be_set() -> None:
         simulation.set("u", values)
 
 
+def test_cells_that_nobody_updates_keep_the_bits_of_their_values() -> None:
+    first = np.zeros((24, 20), np.float32)
+    first[0] = np.nan
+    u = Grid((24, 20)).field("u", first)
+    with Simulation(swing(u, k=0.2), 4, devices="cpu:1", options=Options(depth=1)) as simulation:
+        simulation.set("u", first)
+        with pytest.raises(UsageError, match="is expected to keep"):
+            simulation.set("u", np.where(np.isnan(first), first, -0.0))
+
+
+def test_cells_that_nobody_updates_keep_their_values_where_a_reduction_reads_those_before_the_step() -> None:
+    @peergrid.reduction("max")
+    def change(u):  # type: ignore[no-untyped-def]
+        return abs(u[0, 0] - u.prev[0, 0])
+
+    u = warm()
+    left, right = swing(u, k=0.2).within(Box((0, 0), (24, 5))), swing(u, k=0.2).within(Box((0, 15), (24, 20)))
+    step = Problem.of(peergrid.Stage((left, right)), reductions=change(u).within(Box((0, 7), (24, 12))))
+    with Simulation(step, 4, devices="cpu:1") as simulation:
+        simulation.run(1)
+        with pytest.raises(UsageError, match="is expected to keep"):
+            simulation.set("u", 0.0)
+
+
 @pytest.mark.parametrize("box", [Box((0, 0), (24, 20)), Box((5, 3), (17, 4)), Box((7, 0), (9, 20)), Box.cell((23, 19))])
 def test_a_box_of_a_field(box: Box) -> None:
     with Simulation(heat(warm(), k=0.2), 6, devices="cpu:6", split=(3, 2)) as simulation:

@@ -12,6 +12,7 @@ from peergrid.grid import Box, Field
 from peergrid.grid.box import subtract
 from peergrid.stencil.expr import Read
 from peergrid.stencil.problem import Problem, Stage, Update
+from peergrid.stencil.reduction import PREVIOUS
 from peergrid.stencil.remember import remembered
 
 
@@ -65,14 +66,14 @@ def without_update(problem: Problem, name: str) -> tuple[Box, ...]:
     return subtract((problem.fields[name].box,), *written)
 
 
-def kept_by_lag(problem: Problem, name: str) -> tuple[Box, ...]:
-    """The cells of a field that no update writes, if it is a lagged field or followed by one: there both have equal
-    values.
+def kept_cells(problem: Problem, name: str) -> tuple[Box, ...]:
+    """The cells of a field that no update writes, if their values stand for those of another field there: it is a
+    lagged field, or one such as `u.prev` that a reduction reads as the value before the step, or followed by one.
     """
-    lagged = lagged_fields(problem)
-    if name not in lagged and name not in lagged.values():
-        return ()
-    return without_update(problem, name)
+    read = {alias for one in problem.reductions for alias in one.described.keys() - one.previous}
+    followed = {alias: alias.removesuffix(PREVIOUS) for alias in read if alias.endswith(PREVIOUS)}
+    pairs = {**followed, **lagged_fields(problem)}
+    return without_update(problem, name) if name in {*pairs, *pairs.values()} else ()
 
 
 def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed: str) -> bool:
