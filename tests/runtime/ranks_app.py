@@ -40,11 +40,18 @@ def total(u):
     return u[0, 0]
 
 
+@reduction("max")
+def last(u):
+    return u[0, 0]
+
+
 def counted(factor: float = 0.2) -> Problem:
-    """A problem with a reduction, on a grid whose norm bands and leaves the cuts go through."""
+    """A problem with a reduction, on a grid whose norm bands and leaves the cuts go through, and one of the last rows
+    alone.
+    """
     grid = Grid((67, 45), ("periodic", "fixed"))
     u = grid.field("u", np.random.default_rng(3).random(grid.shape))
-    return Problem.of([smooth(u, factor)], reductions=[total(u)])
+    return Problem.of([smooth(u, factor)], reductions=[total(u), last(u).within(Box((60, 3), (67, 9)))])
 
 
 def matrix(cases: list[tuple[str, int]], devices: int = 1, places: list[list[int]] | None = None) -> None:
@@ -105,7 +112,8 @@ def problems() -> dict[str, Problem]:
 def norms() -> None:
     with Simulation(counted(), STEPS, devices="cpu:2", comm=MPI.COMM_WORLD, norm="u") as simulation:
         simulation.run(STEPS)
-        values = [simulation.norms().tobytes().hex(), simulation.reductions()["total"].values.tobytes().hex()]
+        values = [simulation.norms().tobytes().hex()]
+        values += [series.values.tobytes().hex() for series in simulation.reductions().values()]
     if MPI.COMM_WORLD.rank == 0:
         print(json.dumps(values))
 

@@ -108,7 +108,8 @@ def _on_virtual_devices(
 
     folder = cache or default_cache()
     norms = None if norm is None else Norms(plan, norm, steps, compiled_sums(plan.problem.grid.dtype, folder))
-    reductions = compiled_reductions(plan, steps, folder) if plan.problem.reductions else None
+    shared = mine is not None
+    reductions = compiled_reductions(plan, steps, folder, shared=shared) if plan.problem.reductions else None
     without_memory = rotating(plan, norm)
     compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
     left = passing_fields(plan.problem) - {norm, *without_memory}

@@ -7,9 +7,10 @@ is complete, so that devices may begin at any cell.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -50,10 +51,15 @@ Unfinished = Mapping[tuple[str, int], _Open]
 
 
 class Reductions:
-    """All reductions of a run. Devices add their own cells concurrently."""
+    """All reductions of a run. Devices add their own cells concurrently.
 
-    def __init__(self, layout: Layout, total_steps: int, values: Values, leaves: Leaves) -> None:
-        self._layout, self._values, self._leaves = layout, values, leaves
+    shared: other processes have devices, too, so that results are found by `merge`, on all of them.
+    """
+
+    def __init__(
+        self, layout: Layout, total_steps: int, values: Values, leaves: Leaves, *, shared: bool = False
+    ) -> None:
+        self._layout, self._values, self._leaves, self._shared = layout, values, leaves, shared
         self._named = {one.name: one for one in layout.problem.reductions}
         self._results = {one.name: np.full(total_steps // one.every, np.nan) for one in layout.problem.reductions}
         self._open: dict[tuple[str, int], _Open] = {}
@@ -79,15 +85,16 @@ class Reductions:
                 opened.found[rows, number - one.box.lo[-1] // LEAF] = self._leaves(one.kind, cells, place)
             else:
                 self._piece(opened, number)[rows, place : place + part.shape[0]] = cells
-        self._added(one, opened, op.box, step)
+        if self._complete(opened, op.box) and not self._shared:
+            self._finish(one, opened, step)
 
     def unfinished(self) -> Unfinished:
-        """The reductions that lack cells of other processes, with the results of this process."""
+        """The reductions since the last `merge`, with the results of this process."""
         return dict(self._open)
 
-    def merge(self, other: Unfinished) -> None:
-        """Add the results of another process."""
-        for (name, step), theirs in other.items():
+    def merge(self, others: Iterable[Unfinished]) -> None:
+        """Add the results of all other processes."""
+        for (name, step), theirs in chain.from_iterable(other.items() for other in others):
             one = self._named[name]
             opened = self._opened(one, step)
             for box in theirs.boxes:
@@ -99,15 +106,17 @@ class Reductions:
                     else:
                         at = slice(part.lo[0] - number * LEAF, part.hi[0] - number * LEAF)
                         self._piece(opened, number)[rows, at] = theirs.pieces[number][rows, at]
-                self._added(one, opened, box, step)
+                self._complete(opened, box)
+        for (name, step), opened in self.unfinished().items():
+            if not opened.missing:
+                self._finish(self._named[name], opened, step)
 
-    def _added(self, one: Reduction, opened: _Open, box: Box, step: int) -> None:
+    def _complete(self, opened: _Open, box: Box) -> bool:
+        """Count the cells of a box that were added; True if these were the last ones."""
         with self._lock:
             opened.boxes.append(box)
             opened.missing -= box.size
-            finished = not opened.missing
-        if finished:
-            self._finish(one, opened, step)
+            return not opened.missing
 
     def _opened(self, one: Reduction, step: int) -> _Open:
         with self._lock:

@@ -23,9 +23,9 @@ VALUE = "value of the reduction"
 MakeKernel = Callable[[Problem], Kernel]
 
 
-def reference_reductions(layout: Layout, total_steps: int) -> Reductions:
-    """The reductions of a run by plain NumPy, which define correct results."""
-    return Reductions(layout, total_steps, values_by(ReferenceKernel, layout.problem), leaves)
+def reference_reductions(layout: Layout, total_steps: int, *, shared: bool = False) -> Reductions:
+    """The reductions of a run by plain NumPy, which define correct results; shared: as `Reductions` has it."""
+    return Reductions(layout, total_steps, values_by(ReferenceKernel, layout.problem), leaves, shared=shared)
 
 
 def value_problem(problem: Problem, one: Reduction) -> Problem:

@@ -97,7 +97,7 @@ class ThreadedExecutor:
         self.within = within
         self._last = 0
         self._norms = norms
-        self._reductions = reductions or reference_reductions(layout, total_steps)
+        self._reductions = reductions or reference_reductions(layout, total_steps, shared=devices is not None)
         mine = range(layout.devices) if devices is None else devices
         crowded = f"{len(mine)} virtual devices share {cores()} processors; one device per processor is faster."
         self.notes = (crowded,) if len(mine) > CROWD * cores() else ()
@@ -168,8 +168,7 @@ class ThreadedExecutor:
             for steps in others(self._norms.unfinished()):
                 self._norms.merge(steps)
         if self.layout.problem.reductions:
-            for found in others(self._reductions.unfinished()):
-                self._reductions.merge(found)
+            self._reductions.merge(others(self._reductions.unfinished()))
 
     def gather(self, name: str, slot: int, box: Box | None = None) -> Array:
         return collect(self.layout, self.memories.values(), name, slot, box)

@@ -19,10 +19,10 @@ from peergrid.stencil.reduction import ReductionKind
 CODES: dict[ReductionKind, int] = {"sum": 0, "mean": 0, "l2": 1, "max": 2, "min": 3}  # of reduce.ll
 
 
-def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None) -> Reductions:
-    """The reductions of a run; cache: as in `compile_kernel`."""
-    make = partial(compile_kernel, cache=cache)
-    return Reductions(layout, total_steps, values_by(make, layout.problem), compiled_leaves(layout, cache))
+def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None, *, shared: bool = False) -> Reductions:
+    """The reductions of a run; cache: as in `compile_kernel`; shared: as `Reductions` has it."""
+    values = values_by(partial(compile_kernel, cache=cache), layout.problem)
+    return Reductions(layout, total_steps, values, compiled_leaves(layout, cache), shared=shared)
 
 
 def compiled_leaves(layout: Layout, cache: Path | None) -> Leaves:
