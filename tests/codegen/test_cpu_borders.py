@@ -16,7 +16,7 @@ from peergrid.codegen.cpu.tables import program
 from peergrid.codegen.cpu.work import Tile
 from peergrid.grid import Boundary, Box, Grid
 from peergrid.runtime.cpu.kernel import CpuKernel, TilePlanner
-from peergrid.stencil import Problem, stencil
+from peergrid.stencil import Problem, Stage, stencil
 
 SHAPE = (10, 23, 37)
 
@@ -63,6 +63,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_bits_are_those_of_the_reference(compiled: Path, boundary: Boundary, lines: int, steps: int) -> None:
     problem = problem_of(boundary)
     check(problem, CpuKernel(problem, compiled, in_lines(problem, lines)), (2, 1, 1), steps)
+
+
+def test_tiles_whose_longest_rows_begin_at_different_cells_share_borders(compiled: Path) -> None:
+    grid = Grid(SHAPE)
+    u, g = grid.field("u", values(SHAPE, 1)), grid.field("g", values(SHAPE, 2))
+    parts = Box((0, 0, 0), (10, 12, 37)), Box((0, 12, 3), (10, 23, 37))
+    step = [Stage([update.within(part) for part in parts]) for update in (slopes_of(COSTLY)(u, g), follow(u, g))]
+    problem = Problem.of(step)
+    check(problem, CpuKernel(problem, compiled, in_lines(problem, 12)), (1, 1, 1), 1)
 
 
 def test_no_line_is_computed_twice() -> None:

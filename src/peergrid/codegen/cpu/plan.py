@@ -39,7 +39,7 @@ class Storage:
     """The place of values: a window by number, a field's block in a slot, or what its kind says.
 
     A handover is the target slot for cells of the tile, and a window (by number) for those beyond it. A border has
-    lines of a window (by number) on all planes, which one tile computes and the next one takes.
+    lines of a window on all planes, which one tile computes and the next one takes.
     """
 
     kind: Kind

@@ -194,8 +194,7 @@ def program(
         packer.tile(parts, windows[-1])
         for storage, box in tile.borders():
             _, lines, cells = borders.get(storage, (0, 0, 0))
-            width = windows[-1][storage.number].shape[2]
-            borders[storage] = (box.shape[0], max(lines, box.shape[1]), max(cells, width))
+            borders[storage] = (box.shape[0], max(lines, box.shape[1]), max(cells, box.shape[2]))
     shapes = [_extent(windows, number) for number in range(len(plan.depths))]
     wanted = {Storage("window", number=n): (plan.depths[n], *shape) for n, shape in enumerate(shapes)}
     works = packer.works.table()
@@ -295,11 +294,11 @@ def _lifted_all(cells: Numbers) -> Table:
 
 
 def _origin(storage: Storage, windows: Windows) -> Triple:
-    """The first cell of a storage, in rows of the grid: a window wraps them itself, a border is given its lines."""
-    if storage.kind not in ("window", "border"):
+    """The first cell of a storage, in rows of the grid, which a window wraps itself."""
+    if storage.kind != "window":
         return 0, 0, 0
     _, line, column = lifted(windows[storage.number].lo, 0)
-    return 0, (0 if storage.kind == "border" else line), column
+    return 0, line, column
 
 
 def _extent(tiles: Sequence[Windows], number: int) -> tuple[int, int]:

@@ -240,10 +240,10 @@ class Tile:
         return Placement(home, shift)
 
     def _moved(self, name: str, box: Box, source: Storage, target: Storage) -> Piece:
-        """Lines from a window to its border, or back; a border's first line is the box's first."""
+        """Lines from a window to its border, or back; a border's first cell of a plane is the box's first."""
 
         def place(home: Storage, row: int) -> Placement:
-            return Placement(home, (row, -box.lo[1] if home.kind == "border" else 0, 0))
+            return Placement(home, (row, -box.lo[1], -box.lo[2]) if home.kind == "border" else (row, 0, 0))
 
         def form(rows: int, first: Box) -> Form:
             code = copy_code(self.problem, name, rows)
@@ -312,7 +312,7 @@ class Tile:
 
 def border(node: Node, name: str) -> Storage:
     """The place in which a node's lines of a field wait for the next tile."""
-    return Storage("border", f"{name}, step {node.step}, stage {node.stage}", node.after[name].number)
+    return Storage("border", f"{name}, step {node.step}, stage {node.stage}")
 
 
 def _plane(operand: Operand) -> int:
