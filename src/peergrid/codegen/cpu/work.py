@@ -119,15 +119,16 @@ class Tile:
         return write_box(self.problem, name, self.problem.grid.clip(growth.apply(box)))
 
     def pieces(self, node: Node) -> Iterator[Piece]:
-        """The pieces of a node, in order: what the tile before has computed, updates, then values carried over.
+        """The pieces of a node, in order: updates, values carried over, then what the tile before has computed, which
+        may replace values that the updates read.
 
         Where a field goes into the memory of one that rotates, the cells without an update have the same values there.
         """
         stage = self.problem.stages[node.stage]
         grown = self._targets[node.step][node.stage]
         regions = {name: self._grown(name, grown[name], self.box) for name in stage.targets if name in node.written}
-        for name, lines in self.taken(node).items():
-            yield self._moved(name, lines, border(node, name), node.after[name])
+        taken = self.taken(node)
+        for name, lines in taken.items():
             regions[name] = regions[name].with_axis(1, lines.hi[1], regions[name].hi[1])
         rest: dict[str, tuple[Box, ...]] = {
             name: (region,)
@@ -142,6 +143,8 @@ class Tile:
         for name, boxes in rest.items():
             for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
                 yield self._copied(name, part, node.before[name], node.after[name])
+        for name, lines in taken.items():
+            yield self._moved(name, lines, border(node, name), node.after[name])
         for name, lines in self._passed_on(node, self.behind).items() if self.behind else ():
             yield self._moved(name, lines, node.after[name], border(node, name))
         if node.step == self.plan.steps - 1:
