@@ -43,7 +43,8 @@ def run(
     problem: Problem, devices: int, options: Options, seed: int = 1, norm: str = "u", registers: int = 200
 ) -> tuple[bytes, bytes]:
     """The last state and the norms of all steps, in whole iterations and remaining steps."""
-    plan = layout(problem, Partition.slabs(problem.grid, CUTS[devices]), options, NORM_ALIGN)
+    cuts = (*CUTS[devices][:-1], problem.grid.shape[0])
+    plan = layout(problem, Partition.slabs(problem.grid, cuts), options, NORM_ALIGN)
     driver = HostDriver(seed=seed, registers=registers)
     executor = CudaExecutor(plan, STEPS, tuple(range(devices)), driver=driver, timeout=60, norm=norm)
     load(executor)
@@ -73,13 +74,43 @@ def on_virtual_devices(problem: Problem, norm: str) -> tuple[bytes, bytes]:
         return simulation.gather(norm).tobytes(), simulation.norms().tobytes()
 
 
-def test_updates_that_read_their_own_cell_alone() -> None:
-    @stencil
-    def decay(u: Any) -> None:
-        u.next[0, 0] = 0.75 * u[0, 0]
+@stencil
+def decay(u: Any) -> None:
+    u.next[0, 0] = 0.75 * u[0, 0]
 
+
+@stencil
+def approach(u: Any) -> None:
+    u.next[0, 0] = 0.5 * u[0, 0] - 0.2 * u[1, 0]
+
+
+def test_updates_that_read_their_own_cell_alone() -> None:
     problem = noisy(Problem.of([decay(Grid(SHAPE).field("u"))]))
     assert run(problem, 2, Options("serial", depth=3)) == on_virtual_devices(problem, "u")
+
+
+def beside_a_strip() -> Problem:
+    """Interior tiles change another field alone."""
+    grid = Grid((73, 500))
+    u, v = grid.field("u"), grid.field("v")
+    return noisy(Problem.of([decay(v), decay(u).within(grid.box.with_axis(1, 0, 24))]))
+
+
+def edge_without_updates() -> Problem:
+    """A boundary strip of one row, which begins a block of sums, changes nothing."""
+    return noisy(Problem.of([approach(Grid((73, 137)).field("u"))]))
+
+
+def edge_with_other_updates() -> Problem:
+    """The same strip changes two other fields."""
+    grid = Grid((73, 137))
+    return noisy(Problem.of([decay(grid.field("v")), decay(grid.field("w")), approach(grid.field("u"))]))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("problem", [beside_a_strip(), edge_without_updates(), edge_with_other_updates()])
+def test_tiles_that_do_not_change_the_field(problem: Problem, depth: int) -> None:
+    assert run(problem, 1, Options("serial", depth=depth)) == on_virtual_devices(problem, "u")
 
 
 @pytest.mark.parametrize(("place", "depth"), [*enumerate([1, 4, 8])])

@@ -7,14 +7,15 @@ template <class Plan> struct BlockSums {
   static constexpr int COLUMNS = Plan::COLUMNS, PERIOD = Plan::ROTATES ? Plan::KEPT : 1;
   static constexpr int ITERATIONS = NORM_ROWS / PERIOD, SUMS = COLUMNS / 4;
   static constexpr int BLOCKS = COLUMNS < NORM_COLUMNS ? 1 : COLUMNS / NORM_COLUMNS;
-  static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM], STAGE = Plan::STAGE_OF[RESULT];
+  static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM];  // -1: nothing changes the field
+  static constexpr int STAGE = RESULT < 0 ? 0 : Plan::STAGE_OF[RESULT];
   const Norms& norms;
   R of[Plan::STEPS][SUMS];
 
   // After the node that makes a step's last values of the field: those before the step lie as far back.
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
     constexpr int step = NODE / Plan::STAGES;
-    if constexpr (NODE % Plan::STAGES == STAGE)
+    if constexpr (RESULT >= 0 && NODE % Plan::STAGES == STAGE)
       add_squares<step>(tile.template row_at<step * Plan::RESULTS + RESULT, 0, PHASE>(),
                         tile.template row_before<NODE, 0, Plan::NORM, PHASE>(), UpTo<COLUMNS>{});
   }

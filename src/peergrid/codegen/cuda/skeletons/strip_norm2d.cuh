@@ -4,8 +4,8 @@
 
 template <class Plan> struct StripSums {
   static constexpr int COLUMNS = Plan::COLUMNS, LANES = NORM_COLUMNS / COLUMNS;
-  static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM] % Plan::RESULTS;
-  static constexpr int STAGE = Plan::STAGE_OF[RESULT];
+  static constexpr int RESULT = Plan::BEFORE[Plan::STAGES][Plan::NORM];  // -1: nothing changes the field
+  static constexpr int STAGE = RESULT < 0 ? 0 : Plan::STAGE_OF[RESULT];
   const Norms& norms;
   int band;
   R of[Plan::STEPS];
@@ -15,7 +15,7 @@ template <class Plan> struct StripSums {
   }
   template <int NODE, int PHASE, class Tile> __device__ __forceinline__ void add(Tile& tile) {
     constexpr int step = NODE / Plan::STAGES;
-    if constexpr (NODE % Plan::STAGES == STAGE)
+    if constexpr (RESULT >= 0 && NODE % Plan::STAGES == STAGE)
       add_squares<step>(tile, tile.template row_at<step * Plan::RESULTS + RESULT, 0, PHASE>(),
                         tile.template row_before<NODE, 0, Plan::NORM, PHASE>(), UpTo<COLUMNS>{}, UpTo<4>{});
   }
