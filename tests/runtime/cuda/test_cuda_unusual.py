@@ -157,6 +157,17 @@ def beside_a_profile() -> Problem:
     return noisy(Problem.of([along(grid.field("u"), grid.profile("p", 2, np.linspace(0, 0.2, 40)))]))
 
 
+def rows_without_work() -> Problem:
+    """A device of a row at the edge, which keeps its values; receivers need the step counters of all devices."""
+    u = Grid((24, 3, 16)).field("u")
+
+    @stencil
+    def relax(u: Any) -> None:
+        u.next[0, 0, 0] = 0.25 * (u[0, -1, 0] + 2 * u[0, 0, 0] + u[0, 1, 0])
+
+    return noisy(Problem.of([relax(u)], [Receiver("r", "u", (7, 1, 7))]))
+
+
 def halves_of_a_ring() -> Problem:
     """Slabs whose updates differ, across a periodic axis; a receiver at its edge."""
     grid = Grid((22, 16, 33), ("periodic", "fixed", "fixed"), "float64")
@@ -183,6 +194,7 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
     ("problem", "split", "options"),
     [
         (few_cells(), (1, 2), Options("overlap", depth=3)),
+        (rows_without_work(), (1, 3, 1), Options("graph", depth=2, block=1)),
         (no_cells(), (2, 1, 1), Options("graph", depth=1)),
         (no_cells(), (1, 1, 1), Options("graph", depth=1)),
         (constant_heard(), (2,), Options("serial", depth=4)),

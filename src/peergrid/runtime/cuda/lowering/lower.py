@@ -166,9 +166,8 @@ class Lowering:
                 self.noting.after(commands, item)
             if self.clocked:
                 for queue in (queue for queue, at in last.items() if at == n):
-                    advance_step_counter(
-                        self.execution, commands, queue, self.schedule.steps
-                    )  # nothing later in this iteration reads its step counter
+                    # nothing later in this iteration reads its step counter
+                    advance_step_counter(self.execution, commands, item[0][0], queue, self.schedule.steps)
         return commands.finish()
 
     def _items(self, host: int) -> Iterator[list[Numbered]]:

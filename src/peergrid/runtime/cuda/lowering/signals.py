@@ -69,11 +69,13 @@ def flag_kernel(
     commands.relocate(values["value"], value, counted or flag)
 
 
-def advance_step_counter(execution: ExecutionContext, commands: CommandWriter, queue: Queue, steps: int) -> None:
-    """Advance the step counter of a queue."""
+def advance_step_counter(
+    execution: ExecutionContext, commands: CommandWriter, number: int, queue: Queue, steps: int
+) -> None:
+    """Advance the step counter of a queue, behind an operation."""
     values = np.zeros(1, service.TICK)
     values["clock"], values["steps"] = execution.step_counter(queue), steps
-    commands.launch(-1, queue, execution.utility_kernel(queue.device, "tick"), 1, 1, values)
+    commands.launch(number, queue, execution.utility_kernel(queue.device, "tick"), 1, 1, values)
 
 
 def words(

@@ -112,8 +112,7 @@ def stretches(
     ]
     for (stays, _), found in groupby(range(len(keys)), key=keys.__getitem__):
         rows = list(found)
-        number = next((commands.ops[row] for row in rows if commands.ops[row] >= 0), -1)
-        yield None if stays else queues[gpu_of[number]], rows
+        yield None if stays else queues[gpu_of[commands.ops[rows[0]]]], rows
 
 
 def rows_between(devices: Devices, origin: Queue, queues: Sequence[Queue]) -> tuple[CommandBuffer, CommandBuffer]:
