@@ -146,6 +146,24 @@ def source_at_a_layer() -> Problem:
     return noisy(Problem.of([source(u).within(Box.cell((21, 2, 9))), layers, follow(v, u)]))
 
 
+@stencil
+def next_column(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.2 * v[0, 0, 1]
+
+
+@stencil
+def decay(u: Any) -> None:
+    u.next[0, 0, 0] = 0.7 * u[0, 0, 0]
+
+
+def layer_without_fields() -> Problem:
+    """A layer at the ends of rows with nothing to load."""
+    grid = Grid((40, 12, 24))
+    u, v = grid.field("u"), grid.field("v")
+    layer = decay(u).within(grid.box.with_axis(2, 1, 5))
+    return noisy(Problem.of([copied(v, u), next_column(u, v), layer]))
+
+
 def nothing_read() -> Problem:
     """No stage reads anything but what another has made in the same step."""
     u, v = Grid((24, 12, 24)).field("u"), Grid((24, 12, 24)).field("v")
@@ -203,6 +221,7 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
         (beside_a_profile(), (1, 1, 1), Options("overlap", depth=1)),
         (source_at_a_layer(), (1, 1, 1), Options("serial", depth=1)),
         (plane_between(), (1, 1, 2), Options("serial", depth=1)),
+        (layer_without_fields(), (1, 1, 1), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
         (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],

@@ -26,8 +26,9 @@ template <class Plan, class N, class U> struct LayerCell {
   __device__ __forceinline__ void load() const { load(0, typename U::Loads{}); }
   template <class First, class... More> __device__ __forceinline__ void load(int number, List<First, More...>) const {
     own[number] = load(First{});
-    if constexpr (sizeof...(More) > 0) load(number + 1, List<More...>{});
+    load(number + 1, List<More...>{});
   }
+  __device__ __forceinline__ void load(int, List<>) const {}
   template <int FIELD> __device__ __forceinline__ R load(Here<FIELD>) const {
     return block_of<FIELD, SOURCE>(stream.a)[memory<FIELD>()];
   }
