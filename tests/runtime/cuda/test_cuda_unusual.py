@@ -146,6 +146,41 @@ def source_at_a_layer() -> Problem:
     return noisy(Problem.of([source(u).within(Box.cell((21, 2, 9))), layers, follow(v, u)]))
 
 
+def before_a_layer(first: Any, second: Any) -> Problem:
+    """Two stages, and a layer at the ends of rows that goes on from what the second one wrote."""
+    grid = Grid((40, 12, 24), "reflecting")
+    end = grid.box.with_axis(2, 20, 24)
+    u, v, m = grid.field("u"), grid.field("v"), grid.field("m", within=end)
+
+    @stencil
+    def absorb(u: Any, m: Any) -> None:
+        m.next[0, 0, 0] = 0.5 * m[0, 0, 0] + 0.1 * u[0, 0, 0]
+        u.next[0, 0, 0] = 0.7 * u[0, 0, 0] + 0.3 * m[0, 0, 0]
+
+    return noisy(Problem.of([first(u, v), second(u, v), absorb(u, m).within(end)]))
+
+
+@stencil
+def along_rows(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.4 * u[0, 0, 0] + 0.4 * u[0, 0, -1]
+    v.next[0, 0, 0] = 0.5 * v[0, 0, 0]
+
+
+@stencil
+def next_plane(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.4 * u[1, -1, 0] + 0.4 * v[0, 0, 0]
+
+
+@stencil
+def other_field(v: Any) -> None:
+    v.next[0, 0, 0] = 0.4 * v[0, 0, 0]
+
+
+@stencil
+def beside(u: Any, v: Any) -> None:
+    u.next[0, 0, 0] = 0.4 * v[0, 0, 0] + 0.4 * v[0, 0, 1]
+
+
 @stencil
 def next_column(u: Any, v: Any) -> None:
     u.next[0, 0, 0] = 0.5 * u[0, 0, 0] + 0.2 * v[0, 0, 1]
@@ -222,6 +257,8 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
         (source_at_a_layer(), (1, 1, 1), Options("serial", depth=1)),
         (plane_between(), (1, 1, 2), Options("serial", depth=1)),
         (layer_without_fields(), (1, 1, 1), Options("serial", depth=1)),
+        (before_a_layer(along_rows, next_plane), (1, 1, 1), Options("serial", depth=1)),
+        (before_a_layer(lambda u, v: other_field(v), beside), (1, 1, 1), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
         (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],

@@ -43,13 +43,15 @@ def _placed(rings: Rings, node: Node) -> bool:
 
 
 def _free(rings: Rings, node: Node, value: Value) -> bool:
-    """True if nobody reads a plane of a value any more when a node makes the next value of that plane, but the
-    node at the cell itself.
+    """True if the ring of a value has its plane when a node makes the next value of that plane, and nobody reads the
+    plane any more, but the node at the cell itself.
     """
-    lead = rings.reads.lead(node)
+    lead, ring = rings.reads.lead(node), rings.rings.get(value)
+    if ring is None or not ring.oldest <= lead <= ring.newest:
+        return False
     for other in rings.levels.nodes:
         for use in rings.reads.uses(other):
             late = use.plane < lead or (use.plane == lead and use.beside and other is node)
             if use.value is value and late:
                 return False
-    return rings.waits(node) and rings.rings[value].planes > 0
+    return rings.waits(node)
