@@ -199,6 +199,18 @@ def layer_without_fields() -> Problem:
     return noisy(Problem.of([copied(v, u), next_column(u, v), layer]))
 
 
+def layer_between_stages() -> Problem:
+    """A layer at the ends of rows between two updates of its field: what it makes is not stored."""
+    grid = Grid((24, 12, 24))
+    u = grid.field("u")
+
+    @stencil
+    def backward(u: Any) -> None:
+        u.next[0, 0, 0] = 0.4 * u[0, 0, 0] + 0.4 * u[0, 0, -1]
+
+    return noisy(Problem.of([decay(u), decay(u).within(grid.box.with_axis(2, 0, 6)), backward(u)]))
+
+
 def nothing_read() -> Problem:
     """No stage reads anything but what another has made in the same step."""
     u, v = Grid((24, 12, 24)).field("u"), Grid((24, 12, 24)).field("v")
@@ -257,6 +269,7 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
         (source_at_a_layer(), (1, 1, 1), Options("serial", depth=1)),
         (plane_between(), (1, 1, 2), Options("serial", depth=1)),
         (layer_without_fields(), (1, 1, 1), Options("serial", depth=1)),
+        (layer_between_stages(), (1, 1, 1), Options("serial", depth=1)),
         (before_a_layer(along_rows, next_plane), (1, 1, 1), Options("serial", depth=1)),
         (before_a_layer(lambda u, v: other_field(v), beside), (1, 1, 1), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),

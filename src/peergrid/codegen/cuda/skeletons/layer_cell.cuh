@@ -52,6 +52,9 @@ template <class Plan, class N, class U> struct LayerCell {
   }
   template <int K, class M, class Ring> __device__ __forceinline__ void leave(R value, InPlace<K, M, Ring>) const {
     if constexpr (!Same<Ring, void>::value) *at<Ring, 0, 0, 0>() = value;
+    if constexpr (M::FIELD >= 0) store<M>(value);
+  }
+  template <class M> __device__ __forceinline__ void store(R value) const {
     const int z = stream.plane + N::LEAD, y = place.y, x = place.x;
     if (z >= stream.template lowest<M>(0) && z < stream.template highest<M>(0) && y >= stream.template lowest<M>(1) &&
         y < stream.template highest<M>(1) && x >= stream.template lowest<M>(2) && x < stream.template highest<M>(2))
