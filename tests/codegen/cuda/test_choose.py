@@ -14,7 +14,7 @@ from peergrid import Options
 from peergrid.bench.problems import radar as model
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
-from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, pass_kernel
+from peergrid.codegen.cuda.choose.shape2d import MOST_STEPS, one_step, pass_kernel
 from peergrid.codegen.cuda.choose.steps import block_of, several_steps, split_at, steps_per_pass, supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.norm import NORM_ALIGN
@@ -24,7 +24,7 @@ from peergrid.resolve import default_options, with_supported_block
 from peergrid.runtime.devices import Devices
 
 CUBE, DISTANT = PROBLEMS["heat_cube"](), distant(4096)
-SQUARE = (2048, 2048)
+SQUARE, CELLS = (2048, 2048), 2048 * 2048
 
 
 def test_texts_are_made_once_however_tiles_are_cut() -> None:
@@ -64,6 +64,13 @@ def test_no_kernel_keeps_more_rows_than_compilers_keep_in_registers() -> None:
     far = waves((512, 512), replace(SPONGE, order=16))
     assert pass_kernel(far, 1, least=1) is not None
     assert pass_kernel(far, 2) is None
+
+
+def test_stages_share_a_pass_where_that_moves_fewer_bytes() -> None:
+    """Not where waves keep a field between their stages; where layers alone are a second group, all cells follow it."""
+    tilted = waves(SQUARE, epsilon=1e-4, delta=5e-5, tilt=1e-4)
+    assert one_step(tilted, CELLS) is None
+    assert all(one_step(problem, CELLS) is not None for problem in (yee(SQUARE), radar(SQUARE), waves(SQUARE, MATCHED)))
 
 
 def test_passes_are_few_and_even() -> None:

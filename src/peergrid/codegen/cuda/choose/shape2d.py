@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from peergrid.codegen.cuda.blocked.levels import levels, usual_fields
+from peergrid.codegen.cuda.blocked.levels import levels, usual_fields, usual_updates
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import ROOMY, Shape
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -31,7 +31,7 @@ MOST_STEPS = 16
 LONG = 128  # rows of a tile in passes of one step, at most
 BOUNDARY_COLUMNS = 16  # useful columns of a boundary tile, at least
 NARROW = 32  # columns of the narrowest boundary tile
-MOST_AT_ONCE = 64  # registers, by rows, of a lane that makes all stages of one step faster than a pass for each does
+LESS = 0.87  # of the bytes of a pass for each stage: those of one pass for all from which on it takes less time
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
@@ -59,13 +59,24 @@ def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel |
     """The kernel that makes all stages of one step of a 2D problem in one pass, over boxes of so many cells.
 
     None where a pass for each stage takes less: boundary tiles cost a small box more than a second pass over it, and
-    warps whose lanes keep many rows, as of waves of high order, wait longer for these than for memory.
+    one pass may move hardly fewer bytes, as where fields between stages are stored.
     """
     if len(groups(problem)) == 1 or cells < gpu.streamed_cells:
         return None
-    kernel = pass_kernel(problem, 1, least=1, gpu=gpu)
-    fast = kernel is not None and registers(problem, 1, kernel.shape.columns) <= MOST_AT_ONCE
-    return kernel if fast else None
+    if levels(problem, 1).moved > LESS * _moved_by_groups(problem):
+        return None
+    return pass_kernel(problem, 1, least=1, gpu=gpu)
+
+
+def _moved_by_groups(problem: Problem) -> int:
+    """The values of a cell that kernels of each group read and write; what it changes elsewhere is carried over."""
+    count = 0
+    for group in groups(problem):
+        made = [assignment for stage in group.stages for _, assignment in usual_updates(problem)[stage].values()]
+        read = {read.field for assignment in made for read in assignment.reads if problem.fields[read.field].full}
+        written = set(group.targets(problem)) & set(usual_fields(problem))
+        count += len(written) + len(read | (written - {assignment.target for assignment in made}))
+    return count
 
 
 def worth(kernel: PassKernel) -> float:
