@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -83,6 +86,42 @@ def test_each_has_its_step_and_is_there_after_an_end(tmp_path: Path) -> None:
             assert file.attrs["magnetic_time"] == (step - 0.5) * dt
             assert np.array_equal(file["Ey"][:], other["Ey"][:])
             assert file["Ey"][:].any() == (step > 0)
+
+
+def test_a_run_goes_on_without_a_snapshot_and_resumes_before_it(tmp_path: Path) -> None:
+    """A folder in the place of the snapshot stands for a full disk."""
+    text = MODEL + WHOLE.format(0, "first.h5") + WHOLE.format(13, "second.h5") + WHOLE.format(13, "third.h5")
+    model, folder = read(_file(tmp_path, text)).without_pictures(), tmp_path / "out"
+    (folder / "second.h5").mkdir(parents=True)
+    with (
+        pytest.raises(UsageError, match=r"second.h5' is expected to be free"),
+        pytest.warns(UserWarning, match="A snapshot could not be written, and the run continues without"),
+    ):
+        run_model(model, folder, devices="cpu:1", checkpoint="5steps")
+    assert {path.name for path in folder.glob("*.h5")} == {"first.h5", "second.h5", "third.h5", "results.h5"}
+    assert {path.name for path in folder.glob("checkpoints/*")} == {f"step-{n:012d}.h5" for n in (5, 10)}
+    (folder / "second.h5").rmdir()
+    run_model(model, folder, devices="cpu:1", resume=True)
+    with h5py.File(folder / "second.h5") as file, h5py.File(folder / "third.h5") as other:
+        assert np.array_equal(file["Ey"][:], other["Ey"][:])
+
+
+@pytest.mark.parametrize("kilobytes", [40, 100])
+def test_a_full_disk_leaves_the_files_that_have_room(tmp_path: Path, kilobytes: int) -> None:
+    """A limit on file sizes stands for the full disk: fields of 45 kB each and snapshots of 138 kB are too large."""
+    (tmp_path / "pulse.in").write_text(MODEL + WHOLE.format(20, "whole") + PART.format(20, "part"))
+    done = subprocess.run(
+        [sys.executable, "-m", "peergrid", "run", "pulse.in", "-o", "full", "--devices", "cpu:1", "--no-pictures"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000 * kilobytes,) * 2),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "warning: A snapshot could not be written, and the run continues without it: Room to write" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("The results are written without the final fields: Room to write")
+    assert {path.name for path in (tmp_path / "full").iterdir()} == {"results.h5", "part.vtkhdf"}
+    with h5py.File(tmp_path / "full/results.h5") as file:
+        assert file["rxs/rx1/Ey"][:].any()
+        assert not list(file["fields"])
 
 
 @pytest.mark.parametrize(

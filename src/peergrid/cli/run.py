@@ -163,7 +163,8 @@ class _Run:
         print_notes(simulation.notes)
         found = summary(self.name, built, simulation, stop, resumed, moved)
         if folder is not None:
-            found = _written(folder, built, simulation, found, hurried=stop.hurried)
+            found = _written(folder, built, recorded, found, hurried=stop.hurried)
+            recorded.check()
             if self.checkpointed and not stop:
                 folder.clear_checkpoints()
         return found
@@ -203,11 +204,12 @@ def _with_steps(described: Model, steps: int | None) -> Model:
     return described.with_steps(steps)
 
 
-def _written(folder: Folder, built: BuiltModel, simulation: Simulation, found: Summary, *, hurried: bool) -> Summary:
+def _written(folder: Folder, built: BuiltModel, recorded: Recording, found: Summary, *, hurried: bool) -> Summary:
     """Write the results; the summary with the files written. hurried: without pictures."""
     if hurried:
         announce(f"No pictures are drawn after {found.interrupted_by}, as the process may be killed soon.")
-    paths = folder.finish(built, simulation, found.sha256, pictures=not hurried)
+    taken = recorded.snapshots is not None
+    paths = folder.finish(built, recorded.simulation, found.sha256, snapshots=taken, pictures=not hurried)
     return replace(found, outputs=tuple(str(path) for path in paths))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
@@ -64,15 +64,13 @@ class BuiltInput(BuiltDomain):
         """The steps of snapshots, in order."""
         return tuple(sorted({one.step for one in self.regions if one.step <= self.steps}))
 
-    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
-        """Copy the nodes of a step's snapshots; returns a function that writes them."""
-        found = [(one, snapshots.taken(self, one, field)) for one in self.regions if one.step == step]
-
-        def write() -> None:
-            for region, nodes in found:
-                snapshots.write(folder / region.file, self, region, nodes)
-
-        return write
+    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Sequence[Callable[[], None]]:
+        """Copy the nodes of a step's snapshots; returns for each a function that writes it."""
+        return [
+            partial(snapshots.write, folder / one.file, self, one, snapshots.taken(self, one, field))
+            for one in self.regions
+            if one.step == step
+        ]
 
     def _geometry(self, folder: Path, wanted: Wanted = lambda _: True) -> tuple[Path, ...]:
         assert isinstance(self.model, InputModel)

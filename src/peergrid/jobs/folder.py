@@ -96,18 +96,21 @@ class Folder:
             self.checkpoints.rmdir()
 
     def finish(
-        self, built: BuiltModel, simulation: Simulation, sha256: str, *, pictures: bool = True
+        self, built: BuiltModel, simulation: Simulation, sha256: str, *, snapshots: bool, pictures: bool = True
     ) -> tuple[Path, ...]:
-        """Write traces, final fields and, unless left out, pictures; returns every file of the run."""
+        """Write traces, final fields and, unless left out, pictures; returns every file of the run.
+
+        snapshots: whether the run wrote its file of snapshots.
+        """
         os.environ["MPLBACKEND"] = "agg"  # pictures go to files, for any setting of the user
-        snapshots = self.snapshots if built.model.snapshots.every else None
+        film = self.snapshots if snapshots else None
         outcome = Outcome(
             traces=simulation.traces(),
             fields=((name, simulation.gather(name)) for name in simulation.problem.state),  # one at a time
-            snapshots=snapshots,
+            snapshots=film,
             reductions=simulation.reductions(),
             about={"devices": str(simulation.devices), "steps": simulation.step, "sha256": sha256},
             pictures=pictures,
         )
         written = built.write(self.path, outcome)
-        return (written[0], snapshots, *written[1:]) if snapshots else written
+        return (written[0], film, *written[1:]) if film else written

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from peergrid.errors import UsageError
 from peergrid.io.behind import Behind, behind
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
@@ -17,11 +18,12 @@ ABOUT = "snapshots"  # the name of the snapshot options in a checkpoint
 STEPS = "steps"  # the name of the number of steps of the run in a checkpoint
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recording:
-    """The writers of a run and their steps; snapshots: None if none are taken.
+    """The writers of a run and their steps; snapshots: None if none are taken, or no more can be written.
 
-    folder, files: of data written after single steps, None if there are none.
+    folder, files: of data written after single steps, None if there are none; say: called with a sentence about the
+    first snapshot that cannot be written, without which the run continues; fault: that of this snapshot, or "".
     """
 
     built: BuiltModel
@@ -30,6 +32,8 @@ class Recording:
     checkpoints: Checkpoints | None = None
     folder: Folder | None = None
     files: Behind | None = None
+    say: Callable[[str], None] = print
+    fault: str = ""
 
     @property
     def every(self) -> tuple[int, ...]:
@@ -47,7 +51,8 @@ class Recording:
         """Write the files of a single step, if it has any."""
         if step in self.at and self.files is not None and self.folder is not None:
             assert isinstance(self.built, MomentsBuilt)
-            self.files.put(self.built.moment(self.folder.path, step, self.simulation.gather))
+            for work in self.built.moment(self.folder.path, step, self.simulation.gather):
+                self.files.put(work)
 
     def look(self, step: int) -> None:
         """Write all data due after a step. Raises Unstable if a field is not finite."""
@@ -55,23 +60,50 @@ class Recording:
             self.simulation.check()
         taken = self.built.model.snapshots
         if self.snapshots is not None and step % taken.every == 0:
-            self.snapshots.put(step, {name: self.simulation.gather(name) for name in taken.fields})
+            found = {name: self.simulation.gather(name) for name in taken.fields}
+            with self.noting():
+                self.snapshots.put(step, found)
         self.take(step)
         if self.checkpoints is not None and self.checkpoints.due(step):
             self.keep()
 
     def keep(self) -> None:
-        """Write a checkpoint now, if the run has checkpoints, after all snapshots so far."""
-        if self.checkpoints is not None:
-            self.simulation.check()
-            if self.files is not None:
-                self.files.wait()
-            if isinstance(self.snapshots, SnapshotParts):
+        """Write a checkpoint now, if the run has checkpoints, after all snapshots so far; none beyond a snapshot that
+        could not be written, which a run that resumes has to take again.
+        """
+        if self.checkpoints is None or self.fault:
+            return
+        self.simulation.check()
+        if self.files is not None:
+            self.files.wait()
+        if isinstance(self.snapshots, SnapshotParts):
+            with self.noting():
                 self.snapshots.cut(self.simulation.step)
+        if not self.fault:
             state = self.simulation.state()
             self.checkpoints.keep(
                 replace(state, about={ABOUT: snapshots_in_words(self.built), STEPS: str(self.built.steps)})
             )
+
+    def note(self, fault: UsageError) -> None:
+        """Continue without a snapshot that cannot be written."""
+        if not self.fault:
+            self.fault = str(fault)  # the error would keep the fields of the snapshot
+            self.say(f"A snapshot could not be written, and the run continues without it: {fault}")
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Continue without snapshots if the block cannot write them."""
+        try:
+            yield
+        except UsageError as fault:
+            self.snapshots = None
+            self.note(fault)
+
+    def check(self) -> None:
+        """Raise UsageError if a snapshot could not be written."""
+        if self.fault:
+            raise UsageError(self.fault)
 
 
 @contextmanager
@@ -84,26 +116,38 @@ def recording(
 ) -> Iterator[Recording]:
     """The writers of a run; the file of snapshots gets its name when the block is left, also by an error.
 
-    say: called with a sentence about each checkpoint that cannot be written.
+    say: called with a sentence about each checkpoint, and the first snapshot, that cannot be written.
     """
     if folder is None:
         yield Recording(built, simulation)
         return
+    recorded = Recording(built, simulation, folder=folder, say=say)
     with ExitStack() as stack:
-        checkpoints = None if period is None else stack.enter_context(Checkpoints(folder.checkpoints, period, say))
-        snapshots: SnapshotWriter | SnapshotParts | None = None
-        taken = built.model.snapshots
-        scale = scale_of(built)
-        if taken.every and (period is not None or simulation.step):
-            parts = SnapshotParts(folder.snapshots, scale, folder.checkpoints, simulation.step, taken.every)
-            snapshots = stack.enter_context(parts)
-        elif taken.every:
-            snapshots = stack.enter_context(SnapshotWriter(folder.snapshots, scale))
-        files = stack.enter_context(behind()) if isinstance(built, MomentsBuilt) and built.moments else None
-        recorded = Recording(built, simulation, snapshots, checkpoints, folder, files)
+        if period is not None:
+            recorded.checkpoints = stack.enter_context(Checkpoints(folder.checkpoints, period, say))
+        if built.model.snapshots.every:
+            stack.enter_context(_snapshots(recorded, folder))
+        if isinstance(built, MomentsBuilt) and built.moments:
+            recorded.files = stack.enter_context(behind(recorded.note))
         if simulation.step == 0:
             recorded.take(0)
         yield recorded
+
+
+@contextmanager
+def _snapshots(recorded: Recording, folder: Folder) -> Iterator[None]:
+    """Write the file of snapshots while the block runs: in parts if there are checkpoints, or if the run resumes."""
+    scale, start = scale_of(recorded.built), recorded.simulation.step
+    writer: SnapshotWriter | SnapshotParts = SnapshotWriter(folder.snapshots, scale)
+    if recorded.checkpoints is not None or start:
+        every = recorded.built.model.snapshots.every
+        writer = SnapshotParts(folder.snapshots, scale, folder.checkpoints, start, every)
+    with ExitStack() as stack:
+        stack.enter_context(writer)
+        recorded.snapshots = writer
+        yield
+        with recorded.noting():
+            stack.close()
 
 
 def scale_of(built: BuiltModel) -> Scale:

@@ -69,7 +69,8 @@ def run_model(
     nothing; devices: as in `Simulation`; checkpoint: a period such as '500steps' or '60s'; resume: continue from the
     newest checkpoint in the folder; call: called with the simulation at every pause, several times a second. Warnings
     of the model are issued by Python's `warnings`.
-    Raises the errors of `Simulation`, Unstable if a field is not finite, UsageError if a file cannot be written.
+    Raises the errors of `Simulation`, Unstable if a field is not finite, UsageError if a file cannot be written; the
+    others are written before.
     """
     described = model_of(model)
     check_flag("resume", resume)
@@ -94,7 +95,8 @@ def run_model(
             with recording(place, built, simulation, period, _warn) as recorded:
                 step_to_end(simulation, built, recorded, _pause_handler(call, simulation))
             simulation.check()
-            result = _finished(built, simulation, place)
+            result = _finished(built, recorded, place)
+            recorded.check()
             if place is not None and (resume or period is not None):
                 place.clear_checkpoints()
             return result
@@ -169,7 +171,8 @@ def step_to_end(simulation: Simulation, built: BuiltModel, recorded: Recording, 
             return
 
 
-def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) -> ModelResult:
+def _finished(built: BuiltModel, recorded: Recording, folder: Folder | None) -> ModelResult:
+    simulation = recorded.simulation
     digest, units = simulation.sha256(), built.units
     found = simulation.traces()
     receivers = {one.name: one.field for one in built.problem.receivers}
@@ -183,7 +186,9 @@ def _finished(built: BuiltModel, simulation: Simulation, folder: Folder | None) 
         steps=simulation.step,
         seconds=simulation.seconds,
         sha256=digest,
-        outputs=() if folder is None else folder.finish(built, simulation, digest),
+        outputs=()
+        if folder is None
+        else folder.finish(built, simulation, digest, snapshots=recorded.snapshots is not None),
     )
 
 

@@ -14,7 +14,7 @@ tables, its stencils, the layout of its results and its pictures; all kinds shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from peergrid.errors import UsageError
 from peergrid.grid import Array, Dtype, Grid
 from peergrid.io.rule import Name, PositiveCount, Title
 from peergrid.stencil import Problem
@@ -99,6 +100,14 @@ class Outcome:
     reductions: Mapping[str, Series] = field(default_factory=dict)
     about: Mapping[str, str | int | float] = field(default_factory=dict)
     pictures: bool = True
+
+    def write_fields(self, write: Callable[[Iterable[tuple[str, Array]]], None]) -> None:
+        """Call `write` with the fields, and without any if there is no room for them; then raises UsageError."""
+        try:
+            write(self.fields)
+        except UsageError as error:
+            write(())
+            raise UsageError(f"The results are written without the final fields: {error}") from None
 
 
 class Model(Protocol):
@@ -213,11 +222,11 @@ class MomentsBuilt(BuiltModel, Protocol):
     def moments(self) -> tuple[int, ...]:
         """The steps after which files are written; 0 is before the first."""
 
-    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Callable[[], None]:
-        """Copy the data for the files of a step from the fields, by name; returns a function that writes them in a
-        thread.
+    def moment(self, folder: Path, step: int, field: Callable[[str], Array]) -> Sequence[Callable[[], None]]:
+        """Copy the data for the files of a step from the fields, by name; returns for each file a function that writes
+        it in a thread.
 
-        The function raises UsageError if a file cannot be written.
+        The functions raise UsageError if the file cannot be written.
         """
 
 

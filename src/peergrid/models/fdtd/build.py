@@ -120,7 +120,7 @@ class Built:
         from peergrid.models.fdtd.results import write_results
 
         results = folder / "results.h5"
-        write_results(results, self, outcome.traces, outcome.fields, outcome.about)
+        outcome.write_fields(lambda fields: write_results(results, self, outcome.traces, fields, outcome.about))
         if not outcome.pictures or (not self.model.output.pictures and self.model.output.animation == "none"):
             return (results,)
         from peergrid.models.fdtd.gallery import draw_all  # imports matplotlib, which is slow

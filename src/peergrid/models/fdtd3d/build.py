@@ -158,7 +158,9 @@ class BuiltDomain:
         """Traces, sources, lines and final fields in `results.h5`, and pictures."""
         from peergrid.models.fdtd3d.results import write_results  # takes a built domain
 
-        write_results(folder / "results.h5", self, outcome.traces, outcome.fields, outcome.about)
+        outcome.write_fields(
+            lambda fields: write_results(folder / "results.h5", self, outcome.traces, fields, outcome.about)
+        )
         if self.pictures == Pictures() or not outcome.pictures:
             return (folder / "results.h5",)
         from peergrid.models.fdtd3d.gallery import draw_all  # takes matplotlib along, which is slow to come

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import overload
@@ -123,8 +123,7 @@ class BuiltWaves:
     def write(self, folder: Path, outcome: Outcome) -> tuple[Path, ...]:
         gather = self.shot.gather(outcome.traces)
         written = [folder / "gather.h5"]
-        with creating(written[0]) as new:
-            _write_gather(new.hdf5, gather, self, outcome)
+        outcome.write_fields(lambda fields: _write_gather(written[0], gather, self, replace(outcome, fields=fields)))
         if self.model.output.segy and len(gather.traces):
             written.append(folder / "gather.segy")
             write_segy(written[-1], [gather], self.model.grid.size)
@@ -180,7 +179,12 @@ def _write_gathers(file: h5py.File, traces: Sequence[Trace], built: BuiltWaves, 
             file[name][number] = values
 
 
-def _write_gather(file: h5py.File, gather: Gather, built: BuiltWaves, outcome: Outcome) -> None:
+def _write_gather(path: Path, gather: Gather, built: BuiltWaves, outcome: Outcome) -> None:
+    with creating(path) as new:
+        _add_gather(new.hdf5, gather, built, outcome)
+
+
+def _add_gather(file: h5py.File, gather: Gather, built: BuiltWaves, outcome: Outcome) -> None:
     file.attrs["title"] = built.model.title
     file.attrs["kind"] = built.model.model.kind
     file.attrs["peergrid"] = VERSION
