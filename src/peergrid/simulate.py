@@ -29,6 +29,7 @@ from peergrid.runtime.executors import KernelKind, executor_of
 from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.lead import LeadingExecutor, follow
 from peergrid.runtime.ranks.ranks import Communicator
+from peergrid.runtime.stepping import Stepping
 from peergrid.schedule import Options, ResolvedOptions, Schedule, build
 from peergrid.schedule.proved import require_right
 from peergrid.schedule.schedules import Schedules
@@ -93,7 +94,7 @@ class Simulation:
         self._restored: State | None = None  # without fields
         self._coefficients: dict[str, Array] = {}  # those that were changed
         self._lock = threading.RLock()
-        self._closed = self._torn = False
+        self._closed, self._stepping = False, Stepping("simulation")
         self._process = os.getpid()
         self._exposed: float | None = None
         self._schedules = Schedules(self.layout, self.options)
@@ -146,7 +147,7 @@ class Simulation:
                 self._executor.prepare(schedule)
                 require_right(self.layout, self._executor.carried_out(schedule))
             started = time.perf_counter()
-            with self._stepping():
+            with self._stepping:
                 for schedule, count in parts:
                     self._execute(schedule, count)
             self.seconds += time.perf_counter() - started
@@ -209,7 +210,7 @@ class Simulation:
                         f"'{name}' is expected to keep its values in {box}, which no update writes, got others there; "
                         "take these values from gather."
                     )
-            with self._stepping():
+            with self._stepping:
                 self._executor.load(name, given, self._slot)
             if name not in self.problem.state:
                 self._coefficients[name] = given
@@ -267,7 +268,7 @@ class Simulation:
         """
         with self._open():
             check_state(state, self._identity, self.total_steps)
-            with self._stepping():
+            with self._stepping:
                 given = {name: values for name, values in state.fields.items() if name not in self.problem.state}
                 first = {name: self.problem.fields[name].first_values() for name in self._coefficients.keys() - given}
                 for name, values in {**state.fields, **first}.items():
@@ -306,7 +307,7 @@ class Simulation:
         with self._open():
             self._check_left(steps)
             schedule = build(self.layout, self.options, steps, self._slot, self.step)
-            with self._stepping():
+            with self._stepping:
                 spans = self._executor.trace(schedule, self.step)
             self.seconds += max((span.end for span in spans), default=0.0)
             self.step += steps
@@ -416,16 +417,8 @@ class Simulation:
         with self._lock:
             if self._closed:
                 raise UsageError("The simulation is closed and its memory freed; use it inside its 'with' block.")
-            if self._torn:
-                raise UsageError("The simulation failed or was interrupted while stepping; make a new one.")
+            self._stepping.check()
             yield
-
-    @contextmanager
-    def _stepping(self) -> Iterator[None]:
-        """Mark the fields as those of no step while the block runs, and for good if it fails."""
-        self._torn = True
-        yield
-        self._torn = False
 
     def _execute(self, schedule: Schedule, times: int) -> None:
         self._executor.execute(schedule, times, self.step)

@@ -167,3 +167,18 @@ def test_a_closed_relaxation_is_refused() -> None:
     for call in (run.energy, run.sha256, lambda: run.advance(1)):
         with pytest.raises(UsageError, match="The run is closed and its memory freed; use it inside its 'with' block"):
             call()
+
+
+def test_an_interrupted_run_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Relaxation(GRAPH, 0.5, devices="cpu:1") as run:
+        monkeypatch.setattr(run._executor, "execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.advance(3)
+        for call in (run.words, lambda: run.advance(1)):
+            with pytest.raises(
+                UsageError, match=r"^The run failed or was interrupted while stepping; make a new one\.$"
+            ):
+                call()

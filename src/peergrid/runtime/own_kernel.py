@@ -20,6 +20,7 @@ from peergrid.runtime.ranks.executor import RankedExecutor
 from peergrid.runtime.ranks.launcher import abort_on_error, joins, own_devices
 from peergrid.runtime.ranks.messages import MpiMail
 from peergrid.runtime.ranks.ranks import Communicator, Ranks, devices_of_all
+from peergrid.runtime.stepping import Stepping
 from peergrid.schedule import Layout, Options, Schedule, build, layout
 from peergrid.schedule.proved import require_right
 from peergrid.stencil import Problem
@@ -79,6 +80,7 @@ class OwnKernelRun:
         check_size(place.devices, self.layout, place.ranks)
         self._options, self._schedules = options, dict[tuple[int, int], Schedule]()
         self._executor, self._closed = _executor(self.layout, kernels, place), False
+        self._stepping = Stepping("run")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -87,7 +89,9 @@ class OwnKernelRun:
 
     def load(self, name: str, values: Array, slot: int) -> None:
         """Set a field everywhere, from its global array."""
-        self._open.load(name, values, slot)
+        executor = self._open
+        with self._stepping:
+            executor.load(name, values, slot)
 
     def schedule(self, steps: int) -> Schedule:
         """The schedule of `passes` passes from here; repeated calls return the same object."""
@@ -105,8 +109,9 @@ class OwnKernelRun:
                 schedule = self.schedule(count)
                 executor.prepare(schedule)
                 require_right(self.layout, executor.carried_out(schedule))
-                executor.execute(schedule, times, self.step)
-                self.step += count * times
+                with self._stepping:
+                    executor.execute(schedule, times, self.step)
+                    self.step += count * times
 
     def gather(self, name: str, slot: int) -> Array:
         """The global array of a field in a slot."""
@@ -119,9 +124,10 @@ class OwnKernelRun:
 
     @property
     def _open(self) -> Executor:
-        """The executor. Raises UsageError after `close`."""
+        """The executor. Raises UsageError after `close`, and if the fields are those of no step."""
         if self._closed:
             raise UsageError("The run is closed and its memory freed; use it inside its 'with' block.")
+        self._stepping.check()
         return self._executor
 
     def __enter__(self) -> Self:
