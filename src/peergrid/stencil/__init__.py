@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
+from peergrid.errors import UsageError
 from peergrid.stencil.expr import Expr, cos, equal, exp, log, maximum, minimum, sin, sqrt, tanh, where
 from peergrid.stencil.footprint import (
     Footprint,
@@ -62,10 +63,18 @@ __all__ = [
 ]
 
 
+def _none() -> None:
+    """The function of a decorator that is called without one."""
+
+
 class _Package(ModuleType):
     """A package that can be called as the decorator of its name."""
 
-    def __call__(self, function: Callable[..., None]) -> Stencil:
+    def __call__(self, function: Callable[..., None] = _none) -> Stencil:
+        if function is _none:
+            raise UsageError(
+                "A stencil is made of a function of one cell, got none; write @stencil without (), above it."
+            )
         return stencil(function)
 
 
