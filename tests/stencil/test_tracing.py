@@ -146,6 +146,54 @@ def test_arguments_may_be_lists() -> None:
         mix([0.25, None], U, V)
 
 
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("use", "given", "sentence"),
+    [
+        (
+            lambda w: w[0],
+            [],
+            r"The list 'w' of length 0 is indexed by whole numbers below its length, .*, got 0; give a",
+        ),
+        (
+            lambda w: w[0][2],
+            [[1.0]],
+            r"The list 'w\[0\]' of length 1 is indexed by whole numbers .*, got 2; give a longer list",
+        ),
+        (
+            lambda w: w[Read("u", (0,))],
+            [1.0],
+            "The list 'w' of length 1 is indexed by .*, got a value of the stencil; ",
+        ),
+        (
+            lambda w: w[0],
+            [[1.0]],
+            r"got the list 'w\[0\]' of length 1 without the place of an entry; write w\[0\]\[...\]",
+        ),
+        (lambda w: -w[0], [[1.0]], r"A stencil combines values, got the list 'w\[0\]' of length 1 without"),
+        (
+            lambda w: w[0] - w[1],
+            [[1.0], [2.0]],
+            r"A stencil combines values, got the list 'w\[0\]' of length 1 without",
+        ),
+        (lambda w: 1 / w, [1.0], "A stencil combines values, got the list 'w' of length 1 without"),
+        (lambda w: w[0] / 2, [[]], r"A stencil combines values, got the list 'w\[0\]' of length 0 without"),
+        (lambda w: w[0], ENDLESS, "takes lists of a few levels; 'w' has more, or contains itself"),
+    ],
+)
+def test_lists_of_another_length_or_depth_are_refused(
+    use: Callable[[Any], Any], given: list[Any], sentence: str
+) -> None:
+    def weighted(u, w) -> None:  # type: ignore[no-untyped-def]
+        u.next[0] = use(w)
+
+    with pytest.raises(UsageError, match=sentence):
+        stencil(weighted)(U, given)
+
+
 def test_a_signal_is_read_as_now() -> None:
     @stencil
     def drive(u, wave):  # type: ignore[no-untyped-def]

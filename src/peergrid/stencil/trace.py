@@ -5,13 +5,13 @@ operations.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from numbers import Real
 from operator import index
 from sys import float_info
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -195,6 +195,32 @@ class Lookup(_StandIn):
         return Entry(name, where)
 
 
+class Entries(tuple["StandIn", ...]):
+    """The stand-in for a list, called `name` in sentences: a tuple of the stand-ins for its entries."""
+
+    name: str
+
+    def __new__(cls, name: str, entries: Iterable[StandIn]) -> Self:
+        found = super().__new__(cls, entries)
+        found.name = name
+        return found
+
+    def __repr__(self) -> str:
+        return f"the list '{self.name}' of length {len(self)} without the place of an entry; write {self.name}[...]"
+
+    def __getitem__(self, place: Any) -> Any:
+        try:
+            return super().__getitem__(place)
+        except (IndexError, TypeError):
+            raise UsageError(
+                f"The list '{self.name}' of length {len(self)} is indexed by whole numbers below its length, known "
+                f"before the run, got {shown(place)}; give a longer list, or use a table."
+            ) from None
+
+    __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _StandIn._refuse
+    __neg__ = __pos__ = __abs__ = __invert__ = __and__ = __rand__ = __or__ = __ror__ = _StandIn._refuse
+
+
 StandIn = Cell | Clock | Lookup | Expr | tuple["StandIn", ...]
 """The value that the traced function gets for a field, a signal, a table, a number, or a list of those."""
 
@@ -321,13 +347,16 @@ def _traced(what: str, function: Callable[..., object], notes: _Notes, *args: Ar
         raise UsageError(f"{what} takes {signature}: {error}.") from None
     bound.apply_defaults()
     for name, value in bound.arguments.items():
-        bound.arguments[name] = _stand_in(what, name, value, notes)
+        try:
+            bound.arguments[name] = _stand_in(what, name, value, notes)
+        except RecursionError:
+            raise UsageError(f"{what} takes lists of a few levels; '{name}' has more, or contains itself.") from None
     return function(*bound.args, **bound.kwargs)
 
 
 def _stand_in(what: str, name: str, value: object, notes: _Notes) -> StandIn:
     if isinstance(value, tuple | list):
-        return tuple(_stand_in(what, f"{name}[{i}]", one, notes) for i, one in enumerate(value))
+        return Entries(name, (_stand_in(what, f"{name}[{i}]", one, notes) for i, one in enumerate(value)))
     if isinstance(value, Field):
         return Cell(value, notes)
     if isinstance(value, Signal):
