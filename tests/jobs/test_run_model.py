@@ -118,6 +118,6 @@ def test_a_survey_from_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:source:UserWarning")
 def test_a_survey_that_is_run_as_one_model_is_said() -> None:
-    survey = "\n[survey]\nkind = 'common_offset'\ntraces = 3\nstep = [0.005, 0.0]\n"
+    survey = "\n[survey]\nkind = 'common_offset'\ntraces = 3\nstep = [0.05, 0.0]\n"
     with pytest.warns(UserWarning, match=r"^The model has a survey of 3 traces; run_survey runs them\.$"):
         run_model(parse(MODEL + survey), devices="cpu:1")
