@@ -15,7 +15,7 @@ import pytest
 from stream_problems import plain
 
 from peergrid.codegen.cache import default_cache
-from peergrid.codegen.cpu import common
+from peergrid.codegen.cpu import common, native
 from peergrid.codegen.cpu.native import compile_function
 from peergrid.codegen.cpu.vectors import copy_code
 from peergrid.runtime.cpu.kernel import compile_kernel
@@ -231,3 +231,11 @@ def test_a_relative_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache() == tmp_path / ".cache" / "peergrid"
+
+
+def test_a_process_bounds_a_folder_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded: list[Path] = []
+    monkeypatch.setattr(native, "keep_within", bounded.append)
+    compile_kernel(PROBLEM, tmp_path).prepare(PROBLEM.grid.box, 2)
+    assert len(code_in(tmp_path)) > 1
+    assert bounded == [tmp_path]

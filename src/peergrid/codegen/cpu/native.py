@@ -93,7 +93,13 @@ def _keep(path: Path, code: bytes) -> None:
         _make_private(path.parent)
         with draft(path) as file:
             file.write_bytes(hashlib.sha256(code).digest() + code)
-        keep_within(path.parent)
+        _bound(path.parent)
+
+
+@lru_cache
+def _bound(folder: Path) -> None:
+    """Keep a folder within its bound, once per process: with thousands of files that takes longer than to compile."""
+    keep_within(folder)
 
 
 def _make_private(folder: Path) -> None:
