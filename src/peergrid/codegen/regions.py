@@ -6,7 +6,7 @@ any dimension and any device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import TypeVar
 
@@ -33,11 +33,13 @@ def split(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
     return found
 
 
-def cover(parts: Iterable[Part[L]], box: Box, label: L) -> list[Part[L]]:
-    """The parts, and further ones for the cells of the box that were in none."""
+def cover(parts: Iterable[Part[L]], boxes: Sequence[Box], label: L) -> list[Part[L]]:
+    """The parts, and further ones for the cells of disjoint boxes that were in none."""
     parts = list(parts)
-    rest = subtract((box,), *(cells for cells, _ in parts))
-    return split(parts, box, label) + [(cells, frozenset((label,))) for cells in rest if not cells.empty]
+    rest = subtract(boxes, *(cells for cells, _ in parts))
+    for box in boxes if parts else ():
+        parts = split(parts, box, label)
+    return parts + [(cells, frozenset((label,))) for cells in rest]
 
 
 def unmirrored(grid: Grid, offsets: Iterable[Index]) -> Box:

@@ -163,11 +163,20 @@ def _corners(lo: object, hi: object) -> tuple[Index, Index]:
 
 
 def subtract(boxes: Iterable[Box], *cuts: Box) -> tuple[Box, ...]:
-    """The cells of disjoint boxes outside all the cuts, as disjoint boxes."""
-    rest = tuple(boxes)
-    for cut in cuts:
-        rest = tuple(piece for box in rest for piece in box - cut)
-    return rest
+    """The cells of disjoint boxes outside all the cuts, as disjoint boxes.
+
+    Pieces are compared only with cuts that meet the box they are of: there may be thousands of both.
+    """
+    rest: list[Box] = []
+    waiting = [(box, cuts) for box in boxes][::-1]
+    while waiting:
+        box, others = waiting.pop()
+        others = tuple(cut for cut in others if box.overlaps(cut))
+        if others:
+            waiting += [(piece, others[1:]) for piece in reversed(box - others[0])]
+        elif not box.empty:
+            rest.append(box)
+    return tuple(rest)
 
 
 def disjoint(boxes: Iterable[Box]) -> tuple[Box, ...]:

@@ -130,18 +130,17 @@ class Tile:
         taken = self.taken(node)
         for name, lines in taken.items():
             regions[name] = regions[name].with_axis(1, lines.hi[1], regions[name].hi[1])
-        rest: dict[str, tuple[Box, ...]] = {
-            name: (region,)
-            for name, region in regions.items()
-            if name not in node.in_place and name not in node.rotated.values() and not region.empty
+        updated: dict[str, list[Box]] = {
+            name: [] for name in regions if name not in node.in_place and name not in node.rotated.values()
         }
         for number, update in enumerate(stage.updates):
             for cells, active in _parts(self.problem.grid, update, regions):
-                for name in active & rest.keys():
-                    rest[name] = subtract(rest[name], cells)
+                for name in active & updated.keys():
+                    updated[name].append(cells)
                 yield from self._updated(node, number, cells, active)
-        for name, boxes in rest.items():
-            for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in boxes):
+        for name, done in updated.items():
+            rest = subtract((regions[name],), *done)
+            for part in chain.from_iterable(self._handover_cuts(node, box, [(name, (0,) * box.ndim)]) for box in rest):
                 yield self._copied(name, part, node.before[name], node.after[name])
         for name, lines in taken.items():
             yield self._moved(name, lines, border(node, name), node.after[name])
@@ -333,8 +332,7 @@ def _parts(grid: Grid, update: Update, regions: dict[str, Box]) -> list[Part[str
     """Disjoint boxes that cover what is asked of an update, each with the fields whose new values are needed there."""
     parts: list[Part[str]] = []
     for target in (name for name in update.targets if name in regions):
-        for wanted in _images(grid, update.box, regions[target]):
-            parts = cover(parts, wanted, target)
+        parts = cover(parts, _images(grid, update.box, regions[target]), target)
     return parts
 
 
