@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from peergrid import Grid, Problem
+from peergrid import Grid, Problem, stencil
 from peergrid.bench.problems import PATTERN, jacobi, noise, noise_on, noisy, relax
 from peergrid.grid import Box, Dtype
+from peergrid.stencil.lagged import lagged_fields
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -18,6 +21,16 @@ def test_noise_has_the_grids_precision(dtype: Dtype) -> None:
     assert init.dtype == dtype
     assert np.unique(init).size > 32
     assert abs(init).max() <= 0.5
+
+
+def test_noise_leaves_lagged_fields_lagged() -> None:
+    @stencil
+    def wave(u: Any) -> None:
+        u.next[0] = u[-1] + u[1] - u.prev[0]
+
+    problem = noisy(Problem.of(wave(Grid(9).field("u"))))
+    assert lagged_fields(problem) == {"u.prev": "u"}
+    assert (problem.fields["u.prev"].first_values() == problem.fields["u"].first_values()).all()
 
 
 def test_boxes_have_the_noise_of_the_whole_grid() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from peergrid.grid import Array, Box, Dtype, Grid, Index
 from peergrid.models import parse
 from peergrid.stencil import Problem, stencil
+from peergrid.stencil.lagged import lagged_fields
 
 RADAR = """
 [grid]
@@ -63,10 +64,12 @@ def _pattern(seed: int) -> Array:
 
 
 def noisy(problem: Problem) -> Problem:
-    """The problem with noise in the fields that change."""
+    """The problem with noise in the fields that change: lagged ones begin as the fields that they follow."""
+    noise = {name: _within(field.box, seed) for seed, (name, field) in enumerate(problem.fields.items())}
+    lagged = lagged_fields(problem)
     fields = {
-        name: replace(field, made_by=_within(field.box, seed)) if name in problem.state else field
-        for seed, (name, field) in enumerate(problem.fields.items())
+        name: replace(field, made_by=noise[lagged.get(name, name)]) if name in problem.state else field
+        for name, field in problem.fields.items()
     }
     return replace(problem, fields=MappingProxyType(fields))
 

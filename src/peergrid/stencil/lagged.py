@@ -95,7 +95,8 @@ def _follows(problem: Problem, stage: Stage, update: Update, name: str, followed
 
 def _same(one: Field, two: Field, box: Box) -> bool:
     """True if two fields have the same first values on a box, bit for bit."""
-    return one.init is two.init or _bits(one, box) == _bits(two, box)
+    alike = one.init is two.init and one.made_by is two.made_by
+    return alike or _bits(one, box) == _bits(two, box)
 
 
 def _bits(field: Field, box: Box) -> bytes:
