@@ -20,6 +20,7 @@ from peergrid.stencil import Problem, Receiver, Stage, stencil
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
 STREAMS = replace(H200, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0)
+LAYER = Box((0, 0, 1), (40, 12, 5))
 
 
 @stencil
@@ -211,6 +212,23 @@ def layer_between_stages() -> Problem:
     return noisy(Problem.of([decay(u), decay(u).within(grid.box.with_axis(2, 0, 6)), backward(u)]))
 
 
+def layer_of_a_wave(*late: Any) -> Problem:
+    """A wave in place with a layer at the ends of rows and later stages, and a receiver in the layer."""
+    grid = Grid((40, 12, 24), "reflecting")
+    u, v = grid.field("u"), grid.field("v")
+
+    @stencil
+    def wave(u: Any, v: Any) -> None:
+        u.next[0, 0, 0] = 0.4 * u[0, 0, 0] - 0.3 * u.prev[0, 0, 0] + 0.2 * v[0, 1, 0]
+
+    @stencil
+    def source(u: Any) -> None:
+        u.next[0, 0, 0] = u[0, 0, 0] + 1.0
+
+    changes = [(decay if box == LAYER else source)(u).within(box) for box in late]
+    return noisy(Problem.of([other_field(v), wave(u, v), *changes], [Receiver("r", "u", (20, 6, 3))]))
+
+
 def nothing_read() -> Problem:
     """No stage reads anything but what another has made in the same step."""
     u, v = Grid((24, 12, 24)).field("u"), Grid((24, 12, 24)).field("v")
@@ -272,6 +290,9 @@ def test_without_fields_to_load_nothing_streams(problem: Problem) -> None:
         (layer_between_stages(), (1, 1, 1), Options("serial", depth=1)),
         (before_a_layer(along_rows, next_plane), (1, 1, 1), Options("serial", depth=1)),
         (before_a_layer(lambda u, v: other_field(v), beside), (1, 1, 1), Options("serial", depth=1)),
+        (layer_of_a_wave(LAYER), (1, 1, 1), Options("serial", depth=1)),
+        (layer_of_a_wave(LAYER, Box.cell((20, 6, 3))), (1, 1, 1), Options("serial", depth=1)),
+        (layer_of_a_wave(Box.cell((20, 6, 3)), LAYER), (1, 1, 1), Options("serial", depth=1)),
         (halves_of_a_ring(), (1, 1, 1), Options("serial", depth=2, block=1)),
         (halves_of_a_ring(), (1, 1, 2), Options("serial", depth=2, block=1)),
     ],

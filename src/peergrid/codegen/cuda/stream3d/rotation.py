@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.grid import Box
 from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, Stage, footprint
@@ -28,7 +30,8 @@ class Rotation:
     field.
 
     fields: those, with the fields that they follow; step: all but their copies; early, late: the stages before and
-    behind the usual updates, the latter on what these left in the slot that is written, where the rotating fields are.
+    behind the usual updates, the latter without corrections, on what these left in the slot that is written, where the
+    rotating fields are.
 
     The early stages read what the usual updates do not write, so both may run at the same time. Receivers are served by
     the early problem if all of them are in fields that it writes, else by the late one.
@@ -71,6 +74,11 @@ def rotation(problem: Problem) -> Rotation | None:
     (update,) = main.updates
     kept = tuple(one for one in update.assignments if one.target not in fields)
     stages = tuple(Stage((replace(update, assignments=kept),)) if one is main else one for one in problem.stages)
+    step = replace(problem, stages=stages)
+    corrected = tuple(chain.from_iterable(corrections(step, 1)))
+    if _change_before(late, corrected):
+        return None
+    late = tuple(Stage(left) for stage in late if (left := tuple(one for one in stage.updates if one not in corrected)))
     early_fields = {name for stage in early for name in stage.targets}
     heard_early = all(receiver.field in early_fields for receiver in problem.receivers)
     here = (0,) * problem.grid.ndim
@@ -78,7 +86,7 @@ def rotation(problem: Problem) -> Rotation | None:
     results = Stage((Update("results", update.box, made, ()),))
     return Rotation(
         fields,
-        replace(problem, stages=stages),
+        step,
         replace(problem, stages=tuple(early), receivers=problem.receivers if heard_early else ()) if early else None,
         replace(problem, stages=(results, *late), receivers=() if heard_early else problem.receivers),
     )
@@ -114,6 +122,16 @@ def _behind(late: Sequence[Stage], problem: Problem, followed: set[str]) -> bool
     changing = {read for read in reads if read.field in problem.state}
     own = all(read.field in followed and not any(read.offset) for read in changing)
     return own and all(set(stage.targets) <= followed for stage in late)
+
+
+def _change_before(late: Sequence[Stage], corrected: Sequence[Update]) -> bool:
+    """True if another late update changes a cell before a correction, which a stream makes, does."""
+    changed: list[Box] = []
+    for stage in late:
+        if any(one.box.overlaps(box) for one in stage.updates if one in corrected for box in changed):
+            return True
+        changed += [one.box for one in stage.updates if one not in corrected]
+    return False
 
 
 def _reads(stage: Stage) -> set[str]:
