@@ -121,7 +121,7 @@ def test_small_regions_beside_large_ones(name: str, strategy: StrategyName) -> N
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if len(groups(PROBLEMS[name]())) > 1])
 def test_one_step_of_all_stages_in_one_pass(name: str, strategy: StrategyName) -> None:
     """What large grids have instead of a pass for each stage, on small ones."""
-    driver, problem = HostDriver(gpu=replace(H200, streamed_cells=1)), PROBLEMS[name]()
+    driver, problem = HostDriver(gpu=replace(H200, streamed_cells=1, streamed_bytes=9)), PROBLEMS[name]()
     check(name, SPLIT[problem.grid.ndim], Options(strategy), driver)
     assert bool({"edge2d", "stream2d"} & driver.kernels) == (shape2d.pass_kernel(problem, 1, least=1) is not None)
 

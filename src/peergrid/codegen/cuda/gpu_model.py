@@ -75,7 +75,8 @@ class GpuModel:
     them whose blocks may have as many bytes as on an H200);
     bytes_per_clock: of device memory, for each multiprocessor.
 
-    streamed_cells: of a box, from which on a step of several stages is one pass of a streaming kernel;
+    streamed_cells: of a box, from which on a step of several stages is one pass of a streaming kernel; streamed_bytes:
+    those of that pass over those of a pass for each stage, at most;
     wide_cells, wide_columns: of a region, from which on it has a kernel and a launch of its own; wide_cube: cells in
     their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
@@ -100,6 +101,7 @@ class GpuModel:
     tensor_copies: bool = True
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
+    streamed_bytes: float = 0.87
     streamed_share_3d: float = 0.85
     many_reads: int = 12
     one_step_rates: tuple[float, float] = (0.88, 0.57)

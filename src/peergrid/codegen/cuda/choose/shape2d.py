@@ -31,7 +31,6 @@ MOST_STEPS = 16
 LONG = 128  # rows of a tile in passes of one step, at most
 BOUNDARY_COLUMNS = 16  # useful columns of a boundary tile, at least
 NARROW = 32  # columns of the narrowest boundary tile
-LESS = 0.87  # of the bytes of a pass for each stage: those of one pass for all from which on it takes less time
 ENOUGH = 10  # warps of a multiprocessor: for more there are hardly registers
 
 
@@ -63,7 +62,7 @@ def one_step(problem: Problem, cells: int, gpu: GpuModel = H200) -> PassKernel |
     """
     if len(groups(problem)) == 1 or cells < gpu.streamed_cells:
         return None
-    if levels(problem, 1).moved > LESS * _moved_by_groups(problem):
+    if levels(problem, 1).moved > gpu.streamed_bytes * _moved_by_groups(problem):
         return None
     return pass_kernel(problem, 1, least=1, gpu=gpu)
 
