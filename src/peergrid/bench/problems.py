@@ -65,10 +65,10 @@ def _pattern(seed: int) -> Array:
 
 def noisy(problem: Problem) -> Problem:
     """The problem with noise in the fields that change: lagged ones begin as the fields that they follow."""
-    noise = {name: _within(field.box, seed) for seed, (name, field) in enumerate(problem.fields.items())}
+    drawn = {name: _within(field.box, seed) for seed, (name, field) in enumerate(problem.fields.items())}
     lagged = lagged_fields(problem)
     fields = {
-        name: replace(field, made_by=noise[lagged.get(name, name)]) if name in problem.state else field
+        name: replace(field, made_by=drawn[lagged.get(name, name)]) if name in problem.state else field
         for name, field in problem.fields.items()
     }
     return replace(problem, fields=MappingProxyType(fields))
