@@ -81,6 +81,22 @@ def shot(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     return Problem.of([wave(u, m), Stage((source,))], [Receiver("0", "u", (50, 30, 40))])
 
 
+@stencil
+def between(g: Any, u: Any) -> None:
+    """A value between nodes."""
+    g.next[0, 0, 0] = 0.6 * u[0, 0, 0] + 0.3 * u[1, 0, 0] + 0.1 * u[2, 0, 0]
+
+
+def near(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """A source on all sides of where devices meet, and receivers between nodes there: neither holds up a copy."""
+    grid, u, m = fields(boundary)
+    middle = Box((33, 20, 32), (39, 25, 38))
+    g = grid.field("g", 0.0, within=middle)
+    source = source_3d(u, grid.signal("s", np.linspace(1, 2, 8))).within(middle)
+    heard = [Receiver(str(n), "g", (34 + n, 22, 35)) for n in range(4)]
+    return Problem.of([between(g, u).within(middle), wave(u, m), Stage((source,))], heard)
+
+
 def several(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """Two launches a step, of which the second one is awaited."""
     grid, u, m = fields(boundary)
@@ -124,7 +140,7 @@ OVERLAP = Options("overlap", depth=1, block=1)
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("split", [(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1)])
-@pytest.mark.parametrize(("make", "blocks"), [(plain, 6), (shot, 6), (several, 8), (turns, 6)])
+@pytest.mark.parametrize(("make", "blocks"), [(plain, 6), (shot, 6), (near, 6), (several, 8), (turns, 6)])
 def test_same_bits_as_step_by_step(make: Any, blocks: int, split: Index, seed: int) -> None:
     problem, driver = make(), HostDriver(gpu=GPU, seed=seed, blocks=blocks)
     with closing(executor_of(problem, split, OVERLAP, driver)) as executor:

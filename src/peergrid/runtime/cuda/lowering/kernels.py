@@ -8,7 +8,7 @@ it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from peergrid.codegen.cuda import service
@@ -91,7 +91,12 @@ class Kernels:
             boxes = (once[number].whole,) if number in once else tuple(op.box for op in ops)
             if number not in once or number == once[number].second[0]:
                 works.setdefault(ops[0].steps, []).append((ops[0].device, boxes))
-        return {steps: self._plan(steps, tuple(found)) for steps, found in works.items()}
+        plans = {steps: self._plan(steps, tuple(found)) for steps, found in works.items()}
+        awaited = tuple(dict.fromkeys(((one.device, (one.whole,)), one.boxes) for one in merged))
+        for steps, plan in plans.items():
+            if isinstance(plan, StreamingPlan) and awaited:
+                plans[steps] = replace(plan, awaited=awaited)
+        return plans
 
     def merged(self, schedule: Schedule) -> tuple[Merged, ...]:
         """The computations in two queues that one launch makes, the first tiles of which are those of the first queue.
@@ -102,7 +107,8 @@ class Kernels:
             return ()
         plan = self.plans(schedule, found)[1]
         keys = {(one.device, one.whole, one.boxes) for one in found}
-        soon = {key for key in keys if isinstance(plan, StreamingPlan) and plan.soon(*key)}
+        sent = frozenset(halo.field for halo in self.layout.halos)
+        soon = {key for key in keys if isinstance(plan, StreamingPlan) and plan.soon(*key, sent)}
         kept = tuple(one for one in found if (one.device, one.whole, one.boxes) in soon)
         # Where other devices make two launches, their boxes may forbid that anyone streams.
         return kept if kept and isinstance(self.plans(schedule, kept)[1], StreamingPlan) else ()

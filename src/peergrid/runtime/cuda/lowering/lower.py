@@ -7,7 +7,7 @@ copies are made is in `copies`, what orders the queues in `signals`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Protocol
 
@@ -234,6 +234,8 @@ class Lowering:
         launches = plan.launches(self.execution, merged.device, (merged.whole,), merged.boxes)
         self._launched(commands, number, op, launches)
         await_set(commands, number, before, awaited_word(self.execution, merged.device))
+        behind = plan.launches_of_awaited(self.execution, merged.device, (merged.whole,), merged.boxes)
+        self._launched(commands, number, replace(op, queue=before), behind)
 
     def _launched(self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]) -> None:
         """Launches, each with those that may run at the same time: in streams of their own, forked and joined."""

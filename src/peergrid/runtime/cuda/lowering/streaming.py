@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,11 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
 from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.grid import Box
+from peergrid.grid.box import subtract
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
-from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
+from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Work, Works
 from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.lowering.tensor_maps import tensor_maps
 from peergrid.stencil import Problem
@@ -25,11 +27,15 @@ from peergrid.stencil import Problem
 
 @dataclass(frozen=True)
 class StreamingPlan(KernelPlan):
-    """The cells that streaming kernels leave, made at the same time, and those that are made anew behind them."""
+    """The cells that streaming kernels leave, made at the same time, and those that are made anew behind them.
+
+    awaited: of works with boxes that come first, which another queue awaits, these boxes.
+    """
 
     setting: Setting
     kernel: StreamKernel
     works: Works
+    awaited: tuple[tuple[Work, Boxes], ...] = ()
 
     streams: ClassVar[bool] = True
 
@@ -54,7 +60,14 @@ class StreamingPlan(KernelPlan):
             yield from chained(others) if streams else others
         yield from streams
         for plan, cells in self.behind(parts):
-            yield from plan.launches(execution, device, cells)
+            yield from plan.launches(execution, device, _apart(cells, awaited)[1])
+
+    def launches_of_awaited(
+        self, execution: ExecutionContext, device: int, boxes: Boxes, awaited: Boxes
+    ) -> Iterator[KernelLaunch]:
+        """What follows the boxes that come first, once the word of the device is set."""
+        for plan, cells in self.behind(self._parts(device, boxes)):
+            yield from plan.launches(execution, device, _apart(cells, awaited)[0])
 
     def beside(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
         """The plans, each with its cells, whose launches run at the same time as the stream."""
@@ -68,15 +81,17 @@ class StreamingPlan(KernelPlan):
         if cells := self._changed_behind(parts.after):
             yield self._behind, cells
 
-    def soon(self, device: int, box: Box, boxes: Boxes) -> bool:
-        """True if one launch over a box makes some boxes in it first, and no other makes their cells: launches beside
-        it find room when most of its tiles have ended.
+    def soon(self, device: int, box: Box, boxes: Boxes, sent: frozenset[str]) -> bool:
+        """True if one launch over a box makes some boxes in it first, and no other that runs beside it makes what is
+        sent of their cells: launches beside it find room when most of its tiles have ended.
         """
-        gpu = self.setting.gpu
-        heard = self.kernel.problem.receiver_boxes(self.setting.recorded[device])
+        gpu, found = self.setting.gpu, self.setting.rotation
         parts = self.kernel.parts(box, gpu)
-        others = (*parts.beside, *parts.after, *heard)
-        alone = not any(part.overlaps(one) for part in others for one in boxes)
+        if found is None:
+            anew = (*parts.after, *self.kernel.problem.receiver_boxes(self.setting.recorded[device]))
+        else:
+            anew = parts.after if found.early is not None and sent & set(chain.from_iterable(stage.targets for stage in found.early.stages)) else ()
+        alone = not any(part.overlaps(one) for part in (*parts.beside, *anew) for one in boxes)
         return alone and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
@@ -123,9 +138,11 @@ class StreamingPlan(KernelPlan):
         return replace(self.setting, problem=problem, recorded=recorded)
 
     def _after(self, part: Callable[[Boxes], Boxes]) -> Works:
-        """A part of the cells that are made anew, of each of the works that has some."""
-        parts = ((device, part(self._parts(device, boxes).after)) for device, boxes in self.works)
-        return tuple((device, cells) for device, cells in parts if cells)
+        """A part of the cells that are made anew, of each of the works that has some; awaited ones are works apart."""
+        parts = ((work, part(self._parts(*work).after)) for work in self.works)
+        awaited = dict(self.awaited)
+        each = ((work[0], cells) for work, found in parts for cells in _apart(found, awaited.get(work, ())))
+        return tuple((device, cells) for device, cells in each if cells)
 
     def _changed_behind(self, after: Boxes) -> Boxes:
         """The cells that kernels behind the stream make, of those that are made anew."""
@@ -164,6 +181,11 @@ class StreamingPlan(KernelPlan):
         lead, clocks = self.kernel.shapes[number].lead, self.kernel.clocks(number, launch, blocks)
         counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))
         return np.array([(counters, lead, clocks)], PACE)
+
+
+def _apart(cells: Boxes, awaited: Boxes) -> tuple[Boxes, Boxes]:
+    """The cells of disjoint boxes that are in other disjoint boxes, and those that are not."""
+    return tuple(box & one for box in cells for one in awaited if box.overlaps(one)), subtract(cells, *awaited)
 
 
 def awaited_word(execution: ExecutionContext, device: int) -> int:
