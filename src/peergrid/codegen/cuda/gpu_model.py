@@ -102,13 +102,13 @@ class GpuModel:
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
     streamed_bytes: float = 0.87
-    streamed_share_3d: float = 0.85
+    streamed_share_3d: float = 0.8
     many_reads: int = 12
     one_step_rates: tuple[float, float] = (0.88, 0.57)
     stream_start: int = 42_000_000
     wide_cells: int = 1 << 15
     wide_columns: int = 64
-    wide_cube: int = 1 << 22
+    wide_cube: int = 1 << 20
     concurrent_cells: int = 1 << 22
     narrow_cells: int = 1 << 16
     long_rows: int = 48

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,23 @@ constexpr int {corners};
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A field, a signal or a parameter, by its name; a scratch block, by its number."""
+
+    kind: Literal["field", "signal", "param", "scratch"]
+    name: str
+
+
+@dataclass(frozen=True)
 class Arguments:
-    """The struct of a problem's kernels; `scratch` counts the fields that need a third block (see `onestep.groups`)."""
+    """The struct of a problem's kernels; `scratch` counts the fields that need a third block (see `onestep.groups`).
+
+    varying: entries whose places a function is given as `places`, in this order.
+    """
 
     problem: Problem
     scratch: int = 0
+    varying: tuple[Entry, ...] = ()
 
     @property
     def width(self) -> int:
@@ -68,16 +80,27 @@ class Arguments:
     def params(self) -> tuple[str, ...]:
         return tuple(self.problem.params)
 
+    def number(self, entry: Entry) -> int:
+        """The place of an entry in the struct."""
+        if entry.kind == "scratch":
+            return int(entry.name)
+        names = {"field": self.fields, "signal": self.signals, "param": self.params}
+        return names[entry.kind].index(entry.name)
+
+    def place(self, entry: Entry) -> str:
+        """The C++ text of the place of an entry."""
+        return f"places[{self.varying.index(entry)}]" if entry in self.varying else str(self.number(entry))
+
     def param(self, key: str) -> str:
         """The C++ text of a parameter."""
-        return f"a.params[{self.params.index(key)}]"
+        return f"a.params[{self.place(Entry('param', key))}]"
 
     def now(self, signal: str, step: str = "step", cell: Sequence[str] = ()) -> str:
         """The C++ text of a signal's sample at a time step, given as text; cell: the texts of the cell's index, which a
         signal with slopes asks for.
         """
         described = self.problem.signals[signal]
-        asked = [f"a.signals[{self.signals.index(signal)}]", step]
+        asked = [f"a.signals[{self.place(Entry('signal', signal))}]", step]
         if described.slopes:
             terms = (f"{slope} * ({index})" for slope, index in zip(described.slopes, cell, strict=True))
             asked += [str(described.samples.shape[1]), " + ".join((str(described.first), *terms))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, repeat
+from itertools import accumulate, chain, repeat
 
 import numpy as np
 
@@ -102,7 +102,10 @@ class OneStepKernels:
                 for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
                     found.update(dict.fromkeys(region.variant for region in kind))
         wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
-        return cls(arguments_of(problem), wide, cells, rows, gpu, carries)
+        arguments = arguments_of(problem)
+        each = ([variant for variant in rows if variant.group == n] for n in range(len(groups(problem))))
+        parts = (rows3d.arranged(arguments, group, some) for group, some in zip(groups(problem), each, strict=True))
+        return cls(arguments, wide, cells, tuple(chain.from_iterable(parts)), gpu, carries)
 
     @property
     def source(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments, Entry
 from peergrid.codegen.cuda.common.names import letters
 from peergrid.codegen.cuda.onestep.groups import SOURCE, TARGET
 
@@ -26,13 +26,15 @@ class Naming:
         """An identifier for a field."""
         return f"{letters(name)}_{self.arguments.fields.index(name)}"
 
-    def number(self, name: str) -> int:
-        return self.arguments.fields.index(name)
+    def number(self, name: str) -> str:
+        """The text of the place of a field."""
+        return self.arguments.place(Entry("field", name))
 
     def block(self, name: str, version: int) -> str:
         """The pointer to a version of a field."""
         entry = f"a.fields[{self.number(name)}].slot"
-        return {SOURCE: f"{entry}[a.source]", TARGET: f"{entry}[a.target]"}.get(version, f"a.scratch[{version}]")
+        slots = {SOURCE: f"{entry}[a.source]", TARGET: f"{entry}[a.target]"}
+        return slots.get(version) or f"a.scratch[{self.arguments.place(Entry('scratch', str(version)))}]"
 
     def at(self, name: str, index: dict[int, str], version: int) -> str:
         """The text of an offset into the block of a field's version; `index` gives the text of each coordinate."""

@@ -8,11 +8,13 @@ sorted by first blocks, whose entries are the parts; those of one row region sha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.onestep.alike import Alike, alike
 from peergrid.codegen.cuda.onestep.groups import Group
 from peergrid.codegen.cuda.onestep.regions import Region, Variant
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
@@ -51,7 +53,8 @@ extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_c
   }}
 }}
 """
-CASE = "      case {number}: row_{number}(a, i, j, k, part.lo[2], part.hi[2], step); break;"
+CASE = "      {labels} row_{number}(a, i, j, k, part.lo[2], part.hi[2], step{more}); break;"
+PLACES = "__constant__ const short places_{number}[{count}][{each}] = {rows};"
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,35 @@ def row_regions(found: Sequence[Region]) -> list[RowRegion]:
 
 def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant], gpu: GpuModel) -> str:
     """The kernel of a group that works through a table of row regions, and its functions."""
-    functions = (
-        WideKernel(arguments, group, variant, gpu, most_rows=1).function(f"row_{number}")
-        for number, variant in variants.items()
-    )
+    number_of = {variant: number for number, variant in variants.items()}
+    found = alike(arguments, group, variants.values())
+    functions = (_function(arguments, group, number_of[some.variants[0]], some, gpu) for some in found)
     chosen = "".join(f"columns <= {few} ? {few} : " for few in LANES[:-1]) + str(LANES[-1])
-    cases = "\n".join(CASE.format(number=number) for number in variants)
-    return "\n".join((*functions, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
+    places = (_places(arguments, number_of[some.variants[0]], some) for some in found if any(some.varying))
+    cases = "\n".join(_case([number_of[variant] for variant in some.variants], some) for some in found)
+    return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
+
+
+def arranged(arguments: Arguments, group: Group, variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """The variants of a group in an order in which those that are alike follow each other."""
+    return tuple(variant for some in alike(arguments, group, variants) for variant in some.variants)
+
+
+def _function(arguments: Arguments, group: Group, number: int, some: Alike, gpu: GpuModel) -> str:
+    given = replace(arguments, varying=some.varying[0])
+    return WideKernel(given, group, some.variants[0], gpu, most_rows=1).function(f"row_{number}")
+
+
+def _places(arguments: Arguments, first: int, some: Alike) -> str:
+    """The table of what differs between variants that are alike, which are numbered from the first on."""
+    rows = [listed(map(arguments.number, entries), "{}") for entries in some.varying]
+    return PLACES.format(number=first, count=len(rows), each=len(some.varying[0]), rows=listed(rows, "{}"))
+
+
+def _case(numbers: Sequence[int], some: Alike) -> str:
+    labels = " ".join(f"case {number}:" for number in numbers)
+    more = f", places_{numbers[0]}[part.variant - {numbers[0]}]" if any(some.varying) else ""
+    return CASE.format(labels=labels, number=numbers[0], more=more)
 
 
 def _cuts(found: Iterable[Region], axis: int) -> list[int]:

@@ -48,7 +48,7 @@ CELLS = """#pragma unroll
 
 FUNCTION = """\
 __device__ __forceinline__ void {name}(const Arguments& a, const int i, const int j, const int k, const int low,
-    const int high, const long long step) {{
+    const int high, const long long step{more}) {{
   constexpr int ROWS = 1;
   const int top = j + 1, r = 0;
 {loads}
@@ -142,7 +142,8 @@ class WideKernel:
         """The C++ text of a device function for W cells of a 3D row, of which those in columns low <= k < high count;
         of a kernel with one row for each thread.
         """
-        return FUNCTION.format(name=name, **self._parts(ROW_OF_CELLS, 4))
+        more = ", const short* const places" if self.arguments.varying else ""
+        return FUNCTION.format(name=name, more=more, **self._parts(ROW_OF_CELLS, 4))
 
     def _parts(self, form: str, depth: int) -> dict[str, str]:
         """The parts of a kernel; form: of the loop over cells; depth: spaces before their statements."""
