@@ -15,7 +15,7 @@ from peergrid.stencil.program import composed
 
 @dataclass(frozen=True)
 class Alike:
-    """Some variants; entries: of each one, in the same order, its fields and whatever else has a place in the struct."""
+    """Some variants; entries: of each one, in the same order, its fields and what else has a place in the struct."""
 
     variants: tuple[Variant, ...]
     entries: tuple[tuple[Entry, ...], ...]
@@ -39,16 +39,18 @@ def alike(arguments: Arguments, group: Group, variants: Iterable[Variant]) -> tu
 
 
 def _form(arguments: Arguments, group: Group, variant: Variant) -> tuple[Hashable, tuple[Entry, ...]]:
-    """What a variant does, with numbers in place of its entries, and these."""
+    """The arithmetic of a variant with numbers in place of its entries, and these."""
     problem, values = arguments.problem, Body(arguments, variant).values
     targets = [Entry("field", member.of(problem).target) for member in variant.members]
     stored = [Entry("field", name) for name in variant.stored]
     named = {part: entry for part in ordered(values) if (entry := _entry(part)) is not None}
     fields = dict.fromkeys((*targets, *named.values(), *stored))
-    scratch = [Entry("scratch", str(version)) for entry in fields for version in _versions(group, entry) if version >= 0]
+    scratch = [
+        Entry("scratch", str(version)) for entry in fields for version in _versions(group, entry) if version >= 0
+    ]
     entries = tuple(dict.fromkeys((*fields, *scratch)))
     number = {entry: str(place) for place, entry in enumerate(entries)}
-    numbered = {part: type(part)(number[entry], *part.label[1:]) for part, entry in named.items()}
+    numbered: dict[Expr, Expr] = {part: _numbered(part, number[entry]) for part, entry in named.items()}
     form = (
         tuple(composed(value, numbered) for value in values),
         tuple(number[target] for target in targets),
@@ -71,6 +73,16 @@ def _entry(part: Expr) -> Entry | None:
     return None
 
 
+def _numbered(part: Expr, number: str) -> Expr:
+    """The expression with a number in place of what it names."""
+    match part:
+        case Read(offset=offset):
+            return Read(number, offset)
+        case Now():
+            return Now(number)
+    return Param(number)
+
+
 def _versions(group: Group, entry: Entry) -> tuple[int, ...]:
     """The versions of a field that the group reads and leaves; SOURCE alone of what no group writes."""
     if entry.kind != "field":
@@ -79,7 +91,7 @@ def _versions(group: Group, entry: Entry) -> tuple[int, ...]:
 
 
 def _kind(arguments: Arguments, group: Group, entry: Entry) -> Hashable:
-    """What texts say of an entry beside its place."""
+    """The properties of an entry that texts depend on, beside its place."""
     problem = arguments.problem
     if entry.kind == "field":
         return problem.fields[entry.name].axes, tuple(min(version, 0) for version in _versions(group, entry))

@@ -103,9 +103,11 @@ class OneStepKernels:
                     found.update(dict.fromkeys(region.variant for region in kind))
         wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
         arguments = arguments_of(problem)
-        each = ([variant for variant in rows if variant.group == n] for n in range(len(groups(problem))))
-        parts = (rows3d.arranged(arguments, group, some) for group, some in zip(groups(problem), each, strict=True))
-        return cls(arguments, wide, cells, tuple(chain.from_iterable(parts)), gpu, carries)
+        arranged = (
+            rows3d.arranged(arguments, group, [variant for variant in rows if variant.group == number])
+            for number, group in enumerate(groups(problem))
+        )
+        return cls(arguments, wide, cells, tuple(chain.from_iterable(arranged)), gpu, carries)
 
     @property
     def source(self) -> str:

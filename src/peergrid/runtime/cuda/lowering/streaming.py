@@ -65,7 +65,7 @@ class StreamingPlan(KernelPlan):
     def launches_of_awaited(
         self, execution: ExecutionContext, device: int, boxes: Boxes, awaited: Boxes
     ) -> Iterator[KernelLaunch]:
-        """What follows the boxes that come first, once the word of the device is set."""
+        """The launches that follow the boxes that come first, once the word of the device is set."""
         for plan, cells in self.behind(self._parts(device, boxes)):
             yield from plan.launches(execution, device, _apart(cells, awaited)[0])
 
@@ -90,7 +90,8 @@ class StreamingPlan(KernelPlan):
         if found is None:
             anew = (*parts.after, *self.kernel.problem.receiver_boxes(self.setting.recorded[device]))
         else:
-            anew = parts.after if found.early is not None and sent & set(chain.from_iterable(stage.targets for stage in found.early.stages)) else ()
+            early = () if found.early is None else chain.from_iterable(stage.targets for stage in found.early.stages)
+            anew = () if sent.isdisjoint(early) else parts.after
         alone = not any(part.overlaps(one) for part in (*parts.beside, *anew) for one in boxes)
         return alone and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
 
