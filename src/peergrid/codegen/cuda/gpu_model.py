@@ -102,7 +102,7 @@ class GpuModel:
     bytes_per_clock: float = 14.4
     streamed_cells: int = 3 << 20
     streamed_bytes: float = 0.87
-    streamed_share_3d: float = 0.8
+    streamed_share_3d: float = 0.75
     many_reads: int = 12
     one_step_rates: tuple[float, float] = (0.88, 0.57)
     stream_start: int = 42_000_000
