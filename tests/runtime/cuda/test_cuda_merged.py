@@ -22,6 +22,7 @@ from peergrid.grid import Boundary, Box, Grid, Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.cuda.lowering.kernels import kernels_of
+from peergrid.runtime.cuda.lowering.lower import Lowering
 from peergrid.runtime.cuda.lowering.merged import implied
 from peergrid.runtime.cuda.lowering.signals import ADDRESS, WRITE
 from peergrid.runtime.cuda.lowering.streaming import awaited_word
@@ -176,6 +177,16 @@ def test_only_waits_of_the_two_queues_for_each_other_are_implied() -> None:
     assert {op.event.name for op in waits} == {"sent"}
     assert {op.event for op in left if isinstance(op, Record)} == {op.event for op in waits}
     assert [op for op in left if isinstance(op, Compute)] == [op for op in schedule.ops if isinstance(op, Compute)]
+
+
+def test_a_queue_waits_for_a_source_that_follows_the_tiles_of_the_other() -> None:
+    with closing(executor_of(near(), (2, 1, 1), OVERLAP, HostDriver(gpu=GPU, blocks=6))) as executor:
+        schedule = build(executor.layout, OVERLAP, 2)
+        lowering = Lowering(executor._execution, schedule, captured=False)
+    left = {
+        op.event.name for n, op in enumerate(schedule.ops) if n not in lowering.passed_over and isinstance(op, Wait)
+    }
+    assert left == {"sent", "boundary"}
 
 
 def test_a_wait_for_something_else_is_not_implied() -> None:

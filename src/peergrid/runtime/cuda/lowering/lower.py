@@ -119,7 +119,8 @@ class Lowering:
         merged = kernels.merged(self.schedule) if self._merging else ()
         self.plans = kernels.plans(self.schedule, merged)
         self.merged = {one.second[0]: one for one in merged}
-        self.passed_over = implied(self.schedule, merged) | {number for one in merged for number in one.first}
+        continued = {one for one in merged if self._continues(one)}
+        self.passed_over = implied(self.schedule, merged, continued) | {n for one in merged for n in one.first}
         self.copies = Copies(self.execution, self._routes)
         self.messages: Messages | GroupedMessages | PutMessages = Messages(self.execution, self.schedule)
         devices = self.execution.devices
@@ -131,6 +132,11 @@ class Lowering:
         self.parts: dict[tuple[int, int], dict[int, Queue]] = {}  # what computes a device's part of a pass, by number
         for number, ops in computations(self.schedule):
             self.parts.setdefault((ops[0].device, ops[0].level), {})[number] = ops[0].queue
+
+    def _continues(self, merged: Merged) -> bool:
+        """True if launches of its own follow what the first queue awaits."""
+        plan = self.plans[1]
+        return isinstance(plan, StreamingPlan) and plan.continues(merged.device, (merged.whole,), merged.boxes)
 
     @property
     def _merging(self) -> bool:

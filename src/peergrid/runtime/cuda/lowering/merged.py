@@ -8,7 +8,7 @@ still.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -48,11 +48,15 @@ def neighbours(schedule: Schedule) -> Iterator[Merged]:
                     yield Merged(numbers, others, first[0].device, queues, own, whole)
 
 
-def implied(schedule: Schedule, merged: Iterable[Merged]) -> frozenset[int]:
+def implied(schedule: Schedule, merged: Iterable[Merged], continued: Container[Merged] = ()) -> frozenset[int]:
     """The operations that order nothing more where computations are merged: a launch follows all that is before it in
-    either queue. So no queue waits for the other just before it, nor the second one for the first just behind it.
+    either queue. So no queue waits for the other just before it, nor the second one for the first just behind it,
+    unless the first has launches of its own there.
+
+    continued: those with such launches.
     """
-    found = {number for one in merged for number in (*_before(schedule.ops, one), *_behind(schedule.ops, one))}
+    found = {number for one in merged for number in _before(schedule.ops, one)}
+    found |= {number for one in merged if one not in continued for number in _behind(schedule.ops, one)}
     waited = {op.event for n, op in enumerate(schedule.ops) if isinstance(op, Wait) and n not in found}
     waited |= {op.target for op in schedule.ops if isinstance(op, Sync) and isinstance(op.target, Event)}
     events = {op.event for n, op in enumerate(schedule.ops) if isinstance(op, Wait) and n in found} - waited

@@ -62,6 +62,10 @@ class StreamingPlan(KernelPlan):
         for plan, cells in self.behind(parts):
             yield from plan.launches(execution, device, _apart(cells, awaited)[1])
 
+    def continues(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
+        """True if launches follow boxes that come first before the other boxes are done."""
+        return any(_apart(cells, awaited)[0] for _, cells in self.behind(self._parts(device, boxes)))
+
     def launches_of_awaited(
         self, execution: ExecutionContext, device: int, boxes: Boxes, awaited: Boxes
     ) -> Iterator[KernelLaunch]:
