@@ -32,6 +32,9 @@ static Clock::time_point moved;  // when something was last issued or done: othe
 static const auto PATIENCE = std::chrono::milliseconds(300);
 
 static void put(W stream, Task task) { moved = Clock::now(); if (capturing) capturing->push_back({stream, task}); else streams[stream].push_back(task); }
+static const int SPAN = 300;  // turns during which one stream has none as long as others can go on
+static W late;
+static int turns;
 static bool ready(const Task& t) {
   if (t.able && !t.able()) return false;
   if (t.event && reached[t.event] < t.point) return false;
@@ -52,6 +55,8 @@ static bool step(bool give_up) {
     return std::any_of(waiting.begin(), waiting.end(), [](W s) { return streams[s].front().notice != 0; });
   }
   moved = Clock::now();
+  if (turns++ % SPAN == 0) late = std::next(streams.begin(), order() % streams.size())->first;
+  if (can.size() > 1) std::erase(can, late);
   W s = can[order() % can.size()];
   if (auto& first = streams[s].front(); first.more && first.more()) return true;
   Task t = streams[s].front(); streams[s].pop_front();

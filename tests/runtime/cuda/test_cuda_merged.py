@@ -151,6 +151,13 @@ def test_same_bits_as_step_by_step(make: Any, blocks: int, split: Index, seed: i
         assert carry_through(executor, OVERLAP) == expected(problem)
 
 
+@pytest.mark.parametrize("seed", range(10, 60, 4))
+def test_ghost_cells_stay_until_receivers_near_the_cut_have_read_them(seed: int) -> None:
+    """These are interpolated beside the stream, and may begin late."""
+    with closing(executor_of(near(), (2, 1, 1), OVERLAP, HostDriver(gpu=GPU, seed=seed, blocks=6))) as executor:
+        assert carry_through(executor, OVERLAP) == expected(near())
+
+
 def test_none_are_merged_if_others_forbid_that_anyone_streams() -> None:
     problem = driven()
     with closing(executor_of(problem, (1, 2, 1), OVERLAP, HostDriver(gpu=GPU, blocks=8))) as executor:

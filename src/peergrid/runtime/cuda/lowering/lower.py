@@ -238,14 +238,21 @@ class Lowering:
         before, queue = merged.queues
         commands.tie(number, before, queue)
         launches = plan.launches(self.execution, merged.device, (merged.whole,), merged.boxes)
-        self._launched(commands, number, op, launches)
+        sides = self._launched(commands, number, op, launches)
+        if plan.begins(merged.device, (merged.whole,), merged.boxes):
+            for side in sides:  # neighbours may change ghost cells once they hear of the first queue
+                commands.tie(number, side, before)
         await_set(commands, number, before, awaited_word(self.execution, merged.device))
         behind = plan.launches_of_awaited(self.execution, merged.device, (merged.whole,), merged.boxes)
         self._launched(commands, number, replace(op, queue=before), behind)
 
-    def _launched(self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]) -> None:
-        """Launches, each with those that may run at the same time: in streams of their own, forked and joined."""
-        queue = op.queue
+    def _launched(
+        self, commands: CommandWriter, number: int, op: Compute, launches: Iterable[KernelLaunch]
+    ) -> tuple[Queue, ...]:
+        """Launches, each with those that may run at the same time: in streams of their own, forked and joined; the
+        streams.
+        """
+        queue, found = op.queue, dict[Queue, None]()
         for launch, others in together(launches, queue):
             sides = dict.fromkeys(side for side, _ in others)
             for side in sides:
@@ -255,6 +262,8 @@ class Lowering:
                 self._advance(commands, number, op, other, side)
             for side in sides:
                 commands.tie(number, side, queue)
+            found |= sides
+        return tuple(found)
 
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""

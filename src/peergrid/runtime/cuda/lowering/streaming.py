@@ -62,6 +62,10 @@ class StreamingPlan(KernelPlan):
         for plan, cells in self.behind(parts):
             yield from plan.launches(execution, device, _apart(cells, awaited)[1])
 
+    def begins(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
+        """True if launches beside the stream make cells of boxes that come first: they read ghost cells, too."""
+        return any(_apart(cells, awaited)[0] for _, cells in self.beside(self._parts(device, boxes)))
+
     def continues(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
         """True if launches follow boxes that come first before the other boxes are done."""
         return any(_apart(cells, awaited)[0] for _, cells in self.behind(self._parts(device, boxes)))
