@@ -81,6 +81,28 @@ def test_corners_travel_only_where_they_are_read(strategy: StrategyName) -> None
         assert not check(plan, program(plan, whole))
 
 
+def test_corners_travel_where_a_later_stage_reads_what_is_made_there() -> None:
+    @stencil
+    def grown(u, v):  # type: ignore[no-untyped-def]
+        u.next[0, 0] = u[0, 0] + v[0, 0]
+
+    @stencil
+    def both(g, u):  # type: ignore[no-untyped-def]
+        g.next[0, 0] = u[-1, -1] + u[1, 1]
+
+    @stencil
+    def one(g, u):  # type: ignore[no-untyped-def]
+        g.next[0, 0] = u[-1, 0] + u[1, 0]
+
+    grid = Grid((9, 9))
+    u, v, g = (grid.field(name) for name in ("u", "v", "g"))
+    for update, corners in ((both, 4), (one, 0)):
+        problem = Problem.of([grown(u, v), update(g, u)])
+        plan = layout(Problem.of(list(problem.stages)), Partition(grid, (2, 2)), Options("async"))
+        halos = [halo for halo in plan.halos if halo.field == "u" and all(halo.direction)]
+        assert len(halos) == corners
+
+
 def test_a_mirror_folds_reads_back_into_the_grid() -> None:
     @stencil
     def left(u):  # type: ignore[no-untyped-def]

@@ -173,15 +173,19 @@ def _renewed(problem: Problem, name: str) -> bool:
 
 @remembered()
 def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
-    """The extent of one step beyond a box in each state field: growths whose boxes together contain all reads."""
+    """The extent of one step beyond a box in each state field: growths whose boxes together contain all reads.
+
+    What a later stage reads is made on a whole box, corners included, and may be stored there: so is what that reads.
+    """
     need = {name: frozenset({Growth.none(problem.grid.ndim)}) for name in problem.state}
     for stage in reversed(problem.stages):
         before = dict(need)
         for target in stage.targets:
+            made = reduce(Growth.__or__, need[target])
             for _, assignment in stage.writers(target):
                 for read in assignment.reads:
                     if read.field in before:
-                        before[read.field] |= {growth.through(read.offset, problem.grid) for growth in need[target]}
+                        before[read.field] |= {made.through(read.offset, problem.grid)}
         need = {name: frozenset(_largest(growths)) for name, growths in before.items()}  # else stages multiply them
     return {name: tuple(_largest(growths)) for name, growths in need.items()}
 

@@ -154,7 +154,8 @@ class HostDriver(CudaDriver):
         return self.free_bytes, self.free_bytes
 
     def allocate(self, count: int) -> int:
-        block = np.zeros(count + 512, np.uint8)
+        """New memory, in which every value is NaN."""
+        block = np.full(count + 512, 0xFF, np.uint8)
         address = -(-block.ctypes.data // 256) * 256
         self._taken[address] = block
         self.live.add(("memory", address))

@@ -97,6 +97,13 @@ def test_wide_kernels(name: str) -> None:
         check(name, split, Options("overlap"), HostDriver(gpu=WIDE))
 
 
+@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("strategy", ["async", "overlap", "peer"])
+def test_what_is_made_beside_a_box_has_all_that_it_reads(strategy: StrategyName, seed: int) -> None:
+    """A stage is made on ghost cells for the next one, corners included, and may be stored behind their arrival."""
+    check("wave_and_slope", (2, 2), Options(strategy), HostDriver(gpu=WIDE, seed=seed))
+
+
 @pytest.mark.parametrize("gpu", [H200, WIDE, replace(WIDE, thread_bytes=1)], ids=["rows", "wide", "side by side"])
 def test_signals_that_differ_from_cell_to_cell(gpu: GpuModel) -> None:
     check("slanted", (2, 1, 2), Options("overlap", depth=2, block=1), HostDriver(gpu=gpu))
