@@ -158,6 +158,14 @@ def test_ghost_cells_stay_until_receivers_near_the_cut_have_read_them(seed: int)
         assert carry_through(executor, OVERLAP) == expected(near())
 
 
+def test_large_regions_near_the_cut_have_their_kernels() -> None:
+    """Those beside the stream are made whole, those behind it in two parts, of which one may be small."""
+    gpu, problem = replace(GPU, wide_cells=80, wide_columns=4), near()
+    with closing(executor_of(problem, (2, 1, 1), OVERLAP, HostDriver(gpu=gpu, blocks=6))) as executor:
+        assert kernels_of(executor._execution).merged(build(executor.layout, OVERLAP, 2))
+        assert carry_through(executor, OVERLAP) == expected(problem)
+
+
 def test_none_are_merged_if_others_forbid_that_anyone_streams() -> None:
     problem = driven()
     with closing(executor_of(problem, (1, 2, 1), OVERLAP, HostDriver(gpu=GPU, blocks=8))) as executor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -119,7 +119,7 @@ class StreamingPlan(KernelPlan):
         parts = ((device, self._parts(device, boxes)) for device, boxes in self.works)
         anew = self.setting.rotation is None
         left = ((device, cells) for device, part in parts for cells in (part.beside, part.after if anew else ()))
-        return OneStepPlan(self.setting, tuple((device, cells) for device, cells in left if cells))
+        return OneStepPlan(self.setting, _filled(left))
 
     @cached_property
     def _early(self) -> OneStepPlan | None:
@@ -127,13 +127,17 @@ class StreamingPlan(KernelPlan):
         found = self.setting.rotation
         if found is None or found.early is None:
             return None
-        return OneStepPlan(self._heard(found.early), self._after(lambda cells: cells))
+        return OneStepPlan(self._heard(found.early), _filled((work[0], self._parts(*work).after) for work in self.works))
 
     @cached_property
     def _behind(self) -> OneStepPlan:
         """The kernels of the cells behind the stream."""
-        found = self.setting.rotation
-        return self._others if found is None else OneStepPlan(self._heard(found.late), self._after(found.late_parts))
+        found, awaited = self.setting.rotation, dict(self.awaited)
+        if found is None:
+            return self._others
+        late = ((work, found.late_parts(self._parts(*work).after)) for work in self.works)
+        apart = ((work[0], part) for work, cells in late for part in _apart(cells, awaited.get(work, ())))
+        return OneStepPlan(self._heard(found.late), _filled(apart))
 
     @property
     def _single(self) -> Iterator[OneStepPlan]:
@@ -145,13 +149,6 @@ class StreamingPlan(KernelPlan):
         """The setting of a part of the rotation's stages: it serves all receivers or none."""
         recorded = self.setting.recorded if problem.receivers else ((),) * len(self.setting.recorded)
         return replace(self.setting, problem=problem, recorded=recorded)
-
-    def _after(self, part: Callable[[Boxes], Boxes]) -> Works:
-        """A part of the cells that are made anew, of each of the works that has some; awaited ones are works apart."""
-        parts = ((work, part(self._parts(*work).after)) for work in self.works)
-        awaited = dict(self.awaited)
-        each = ((work[0], cells) for work, found in parts for cells in _apart(found, awaited.get(work, ())))
-        return tuple((device, cells) for device, cells in each if cells)
 
     def _changed_behind(self, after: Boxes) -> Boxes:
         """The cells that kernels behind the stream make, of those that are made anew."""
@@ -190,6 +187,11 @@ class StreamingPlan(KernelPlan):
         lead, clocks = self.kernel.shapes[number].lead, self.kernel.clocks(number, launch, blocks)
         counters = execution.once((self, device, box, number), lambda: _zeros(execution, device, clocks + 1))
         return np.array([(counters, lead, clocks)], PACE)
+
+
+def _filled(works: Iterable[Work]) -> Works:
+    """The works that have cells."""
+    return tuple((device, cells) for device, cells in works if cells)
 
 
 def _apart(cells: Boxes, awaited: Boxes) -> tuple[Boxes, Boxes]:
