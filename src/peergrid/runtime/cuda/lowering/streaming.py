@@ -127,7 +127,8 @@ class StreamingPlan(KernelPlan):
         found = self.setting.rotation
         if found is None or found.early is None:
             return None
-        return OneStepPlan(self._heard(found.early), _filled((work[0], self._parts(*work).after) for work in self.works))
+        works = _filled((work[0], self._parts(*work).after) for work in self.works)
+        return OneStepPlan(self._heard(found.early), works)
 
     @cached_property
     def _behind(self) -> OneStepPlan:
