@@ -175,19 +175,36 @@ def _renewed(problem: Problem, name: str) -> bool:
 def arms(problem: Problem) -> Mapping[str, tuple[Growth, ...]]:
     """The extent of one step beyond a box in each state field: growths whose boxes together contain all reads.
 
-    What a later stage reads is made on a whole box, corners included, and may be stored there: so is what that reads.
+    Kernels make the values that later stages read beside a box on a box, too, and may store them after those that
+    neighbours have sent: of a field whose corners are sent, its corners are made of what is known.
     """
+    boxed = frozenset[str]()
+    while True:
+        found = _arms(problem, boxed)
+        sent = frozenset(name for name, growths in found.items() if any(map(_has_corners, growths)))
+        if sent <= boxed:
+            return found
+        boxed |= sent
+
+
+def _arms(problem: Problem, boxed: frozenset[str]) -> Mapping[str, tuple[Growth, ...]]:
+    """The same if some fields are made on boxes, the others in the cells alone that are read."""
     need = {name: frozenset({Growth.none(problem.grid.ndim)}) for name in problem.state}
     for stage in reversed(problem.stages):
         before = dict(need)
         for target in stage.targets:
-            made = reduce(Growth.__or__, need[target])
+            made = frozenset({reduce(Growth.__or__, need[target])}) if target in boxed else need[target]
             for _, assignment in stage.writers(target):
                 for read in assignment.reads:
                     if read.field in before:
-                        before[read.field] |= {made.through(read.offset, problem.grid)}
+                        before[read.field] |= {growth.through(read.offset, problem.grid) for growth in made}
         need = {name: frozenset(_largest(growths)) for name, growths in before.items()}  # else stages multiply them
     return {name: tuple(_largest(growths)) for name, growths in need.items()}
+
+
+def _has_corners(growth: Growth) -> bool:
+    """True for a growth along several axes."""
+    return sum(below + above > 0 for below, above in zip(growth.below, growth.above, strict=True)) > 1
 
 
 def _largest(growths: frozenset[Growth]) -> list[Growth]:

@@ -16,6 +16,7 @@ from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.choose.steps import supports
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.grid import Box, Grid, Index
+from peergrid.schedule.strategies import StrategyName
 from peergrid.stencil import Problem, Receiver, Stage, stencil
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
@@ -266,6 +267,26 @@ def halves_of_a_ring() -> Problem:
 
     halves = Stage((fill(u).within(low), shift(u).within(low.with_axis(2, 21, 33))))
     return noisy(Problem.of([halves], [Receiver("r", "u", (0, 12, 28))]))
+
+
+@stencil
+def wave(u: Any) -> None:
+    around = u[1, 0] + u[-1, 0] + u[0, 1] + u[0, -1] - 4 * u[0, 0]
+    u.next[0, 0] = 2 * u[0, 0] - u.prev[0, 0] + 0.1 * around
+
+
+@stencil
+def slope(g: Any, u: Any) -> None:
+    g.next[0, 0] = u[1, 0] - u[-1, 0] + u[0, 1] - u[0, -1]
+
+
+@pytest.mark.parametrize("strategy", ["serial", "async", "threads", "overlap", "graph", "peer"])
+def test_cells_beside_the_corners_of_four_boxes(strategy: StrategyName) -> None:
+    """The first stage makes its values beside a box for the second one, at corners, too, where they have been sent."""
+    grid, noise = Grid((20, 22)), np.random.default_rng(1)
+    u = grid.field("u", noise.random(grid.shape), prev=noise.random(grid.shape))
+    problem = Problem.of([wave(u), slope(grid.field("g"), u)])
+    assert carried_out(problem, (2, 2), Options(strategy, depth=1), HostDriver()) == expected(problem)
 
 
 @pytest.mark.parametrize("problem", [small_field(), nothing_read()])
