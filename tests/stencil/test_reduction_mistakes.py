@@ -10,6 +10,7 @@ from peergrid import Box, Grid, Problem, Receiver, UsageError, reduction, stenci
 
 GRID = Grid((20, 16))
 U = GRID.field("u")
+NO_KIND = "A reduction is one of sum, mean, max, min, l2, got none; write @reduction('sum') above its function."
 SMALL = GRID.field("small", within=Box((0, 0), (4, 4)))
 
 
@@ -36,6 +37,9 @@ def assigning(u):  # type: ignore[no-untyped-def]
     ("call", "sentence"),
     [
         (lambda: of(abs, U, kind="median"), "A reduction is one of sum, mean, max, min, l2, got 'median'."),
+        (lambda: reduction(), NO_KIND),
+        (lambda: reduction(every=2), NO_KIND),
+        (lambda: reduction(lambda u: u[0, 0]), NO_KIND),  # type: ignore[arg-type]
         (
             lambda: reduction("sum", every=0),
             "A reduction is made after every so many whole steps, at least 1, got every = 0.",

@@ -296,15 +296,20 @@ class Reducer:
         return Reduction(self.name, self.kind, value, self.every, grid.box, fields, params, tables=tables)
 
 
-def reduction(kind: ReductionKind, every: int = 1, name: str | None = None) -> Callable[[Callable[..., Expr]], Reducer]:
+def reduction(
+    kind: ReductionKind | None = None, every: int = 1, name: str | None = None
+) -> Callable[[Callable[..., Expr]], Reducer]:
     """Decorator: reduce the value that a function of one cell returns over all cells, after every `every` steps.
 
-    kind: sum, mean, max, min or l2 (the square root of the sum of squares); every: after steps `every`, 2 · `every` and
-    so on; name: in the results, by default the function's. Inside, `u[i, j]` is the value after the step,
-    `u.prev[0, 0]` that before it.
+    kind: required: sum, mean, max, min or l2 (the square root of the sum of squares); every: after steps `every`,
+    2 · `every` and so on; name: in the results, by default the function's. Inside, `u[i, j]` is the value after the
+    step, `u.prev[0, 0]` that before it.
     """
+    kinds = f"A reduction is one of {', '.join(KINDS)}"
+    if kind is None or callable(kind):
+        raise UsageError(f"{kinds}, got none; write @reduction('sum') above its function.")
     if not is_one_of(kind, KINDS):
-        raise UsageError(f"A reduction is one of {', '.join(KINDS)}, got {shown(kind)}.")
+        raise UsageError(f"{kinds}, got {shown(kind)}.")
     if not is_whole(every) or not 1 <= every <= MOST:
         raise UsageError(
             f"A reduction is made after every so many whole steps, at least 1, got every = {shown(every)}."
