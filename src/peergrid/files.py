@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import get_native_id
 
@@ -64,9 +65,14 @@ def replacing(path: Path) -> Iterator[Path]:
             _settle(partial)
         _settle(path.parent)
     except OSError as error:
-        raise UsageError(
-            f"Room to write '{path}' is expected, got: {reason(error)}; free some space or choose another folder."
-        ) from None
+        raise no_room(path, error) from None
+
+
+def no_room(path: Path, error: OSError) -> UsageError:
+    """The error of a file that cannot be written."""
+    return UsageError(
+        f"Room to write '{path}' is expected, got: {reason(error)}; free some space or choose another folder."
+    )
 
 
 @contextmanager
@@ -82,6 +88,18 @@ def draft(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # there is nothing to remove if the folder is no folder
             partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def reserved(folder: Path, size: int) -> Iterator[None]:
+    """Room of `size` bytes in a folder, which other files do not take before the block ends; none where it cannot be
+    reserved. A process that is killed leaves nothing.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):
+            nameless = stack.enter_context(tempfile.TemporaryFile(dir=folder))
+            os.posix_fallocate(nameless.fileno(), 0, size)
+        yield
 
 
 def _settle(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -118,6 +119,22 @@ def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
     assert "is expected, got: File too large" in done.stderr
     assert list((tmp_path / "full").iterdir()) == []
+
+
+def test_a_disk_that_is_full_midway_keeps_the_snapshots_until_then(model: Path, tmp_path: Path) -> None:
+    model.write_text(MODEL.replace("snapshots = 10", "snapshots = 1"))
+    done = subprocess.run(
+        [sys.executable, "-m", "peergrid", "run", str(model), "-o", "full", "--devices", "cpu:1"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000)),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    said = r"'full/snapshots.h5' has the snapshots up to step (\d+) alone: Room to write 'full/snapshots.h5' is "
+    warned, ended = re.findall(said, done.stderr)
+    assert warned == ended
+    with h5py.File(tmp_path / "full/snapshots.h5") as file, h5py.File(tmp_path / "full/results.h5") as results:
+        assert list(file["step"]) == list(range(1, int(ended) + 1)) != []
+        assert results["rxs/rx1/Ez"].shape == (31,)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
+import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import h5py
@@ -16,7 +21,7 @@ import pytest
 
 from peergrid.errors import UsageError
 from peergrid.files import replacing
-from peergrid.io.snapshots import Scale, SnapshotWriter, read_snapshots
+from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter, read_snapshots
 from peergrid.jobs.recording import scale_of
 from peergrid.models import Head
 from peergrid.models.fdtd import Built, build
@@ -165,6 +170,70 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path: P
         f"Room to write '{tmp_path / name}'" for name in ("results.h5", "snapshots.h5")
     ], done.stderr
     assert os.listdir(tmp_path) == []
+
+
+@contextmanager
+def room(size: int) -> Iterator[None]:
+    """Files of at most `size` bytes while the block runs, in place of a full disk."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+SCALE = Scale("", 0.5, (1.0, 1.0), {"u": 1.0, "v": 2.0})
+
+
+def numbered(step: int) -> dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+    """Fields that differ from step to step, 9.6 kB each."""
+    return {name: np.full((40, 30), step, np.float64) for name in ("u", "v")}
+
+
+@pytest.mark.parametrize("size", range(10_000, 220_000, 10_487))
+def test_a_full_disk_keeps_the_snapshots_that_had_room(tmp_path: Path, size: int) -> None:
+    """Wherever the first write fails: within a snapshot, its coordinates, or the metadata of the image."""
+
+    def run() -> None:
+        with room(size), SnapshotWriter(tmp_path / "s.h5", SCALE) as writer:
+            for step in range(1, 11):
+                writer.put(step, numbered(step))
+
+    with pytest.raises(UsageError) as caught:
+        run()
+    kept = re.fullmatch(r"'(.*)' has the snapshots up to step (\d+) alone: (Room to write .*)", str(caught.value))
+    if kept is None:
+        assert str(caught.value).startswith("Room to write")
+        assert size < 50_000
+        assert os.listdir(tmp_path) == []
+        return
+    assert (kept[1], os.listdir(tmp_path)) == (str(tmp_path / "s.h5"), ["s.h5"])
+    last = int(kept[2])
+    with read_snapshots(tmp_path / "s.h5") as reader:
+        assert reader.steps == tuple(range(1, last + 1))
+        for number, step in enumerate(reader.steps):
+            assert np.all(reader.frame("u", number) == step)
+            assert np.all(reader.frame("v", number) == 2 * step)
+    assert last >= size // 20_000 - 2
+    with h5py.File(tmp_path / "s.h5") as file:
+        assert "VTKHDF" not in file or file["VTKHDF/Steps"].attrs["NSteps"] == last
+
+
+def test_snapshots_that_had_room_are_merged_with_those_of_earlier_parts(tmp_path: Path) -> None:
+    def run() -> None:
+        with SnapshotParts(tmp_path / "s.h5", SCALE, tmp_path / "parts", 0, 1) as parts:
+            parts.put(1, numbered(1))
+            parts.cut(1)
+            with room(50_000):
+                for step in count(2):
+                    parts.put(step, numbered(step))
+
+    with pytest.raises(UsageError, match=r"snapshots-from-0*1.h5' has the snapshots up to step 2 alone: Room to"):
+        run()
+    with read_snapshots(tmp_path / "s.h5") as reader:
+        assert reader.steps == (1, 2)
 
 
 def test_snapshots_are_written_while_the_run_goes_on(built: Built, tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import h5py
@@ -36,6 +38,31 @@ pictures = false
 [run]
 devices = "cpu:1"
 """
+
+
+def nameless(folder: Path) -> int:
+    """Bytes on the disk of the files without a name that this process has open in a folder."""
+    found = 0
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            opened = f"/proc/self/fd/{number}"
+            if Path(os.readlink(opened)).parent == folder and not os.stat(opened).st_nlink:
+                found += 512 * os.stat(opened).st_blocks
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.* at its strongest after")
+def test_snapshots_leave_room_for_the_results(tmp_path: Path) -> None:
+    """A disk that is full of snapshots would have no room for the traces."""
+    small = parse(MODEL)
+    rooms: list[int] = []
+    run_model(small, tmp_path, call=lambda run: rooms.append(nameless(tmp_path)))
+    assert min(rooms) >= (tmp_path / "results.h5").stat().st_size
+    assert nameless(tmp_path) == 0
+    short = rooms.pop()
+    rooms.clear()
+    run_model(small.with_steps(3000), tmp_path, call=lambda run: rooms.append(nameless(tmp_path)), checkpoint="1h")
+    assert min(rooms) >= short + 2 * 4 * (3000 - 30), "of two traces in single precision"
 
 
 def test_a_program_gets_what_the_command_line_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,14 @@
 """New HDF5 files on disks that may be full, and datasets of untrusted files.
 
 The HDF5 library cannot close a file whose writes fail: it tries again and prints errors past every handler. So it
-writes through an object that records the first fault, ignores later writes, and reports the fault on request.
+writes through an object that records the first fault, ignores later writes, and reports the fault on request. It can
+also undo what was written since a moment at which the file was whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO, RawIOBase
@@ -16,7 +18,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from peergrid.files import check_plain, replacing
+from peergrid.errors import UsageError
+from peergrid.files import check_plain, no_room, replacing
 
 LARGEST = 1 << 40  # bytes
 UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowError, RuntimeError, MemoryError)
@@ -24,11 +27,33 @@ UNREADABLE = (OSError, ValueError, TypeError, EOFError, SyntaxError, OverflowErr
 
 
 class Disk(RawIOBase):
-    """A binary file whose writes never fail; `fault` is the error of the first one that did."""
+    """A binary file whose writes never fail; `fault` is the error of the first one that did.
+
+    kept: the words of the last `keep`, or "".
+    """
 
     def __init__(self, raw: FileIO) -> None:
         self._raw = raw
+        self._size = 0  # of the file when it was last kept
+        self._replaced: list[tuple[int, bytes]] = []  # since then: places and what they had, the oldest first
         self.fault: OSError | None = None
+        self.kept = ""
+
+    def keep(self, what: str) -> None:
+        """Let `undo` return to this moment; what: words for what the file has."""
+        self._size, self._replaced, self.kept = os.fstat(self._raw.fileno()).st_size, [], what
+
+    def undo(self) -> None:
+        """Return to the last `keep`, without a fault. Raises OSError if that fails."""
+        for place, before in reversed(self._replaced):
+            os.pwrite(self._raw.fileno(), before, place)
+        self._raw.truncate(self._size)
+        self._replaced, self.fault = [], None
+
+    def _remember(self, place: int, size: int) -> None:
+        """Keep for `undo` what these bytes have; those beyond the kept file are nothing to return to."""
+        if place < self._size:
+            self._replaced.append((place, os.pread(self._raw.fileno(), min(size, self._size - place), place)))
 
     def readable(self) -> bool:
         return True
@@ -43,6 +68,8 @@ class Disk(RawIOBase):
         rest = memoryview(data).cast("B")
         size = len(rest)
         try:
+            if self.fault is None:
+                self._remember(self._raw.tell(), size)
             while rest and self.fault is None:
                 rest = rest[self._raw.write(rest) :]
         except OSError as error:
@@ -50,11 +77,14 @@ class Disk(RawIOBase):
         return size
 
     def truncate(self, size: int | None = None) -> int:
+        size = self._raw.tell() if size is None else size
         try:
-            return self._raw.truncate(size)
+            if self.fault is None:
+                self._remember(size, self._size)
+                self._raw.truncate(size)
         except OSError as error:
-            self.fault = self.fault or error
-            return size or 0
+            self.fault = error
+        return size
 
     def readinto(self, buffer: Any) -> int:
         return self._raw.readinto(buffer)
@@ -76,11 +106,16 @@ class NewFile:
     hdf5: h5py.File
     disk: Disk
 
-    def check(self) -> None:
-        """Flush to the disk. Raises OSError if a write failed."""
+    def check(self, kept: str = "") -> None:
+        """Flush to the disk. Raises OSError if a write failed.
+
+        kept: words for what the file has now, which `growing` keeps if later writes fail.
+        """
         self.hdf5.flush()
         if self.disk.fault is not None:
             raise self.disk.fault
+        if kept:
+            self.disk.keep(kept)
 
 
 @contextmanager
@@ -97,6 +132,40 @@ def creating(path: Path, checked: bool = False) -> Iterator[NewFile]:
             yield NewFile(file, disk)
         if disk.fault is not None:
             raise disk.fault
+
+
+@contextmanager
+def growing(path: Path, complete: Callable[[h5py.File], None]) -> Iterator[NewFile]:
+    """As `creating`, but a file without room for more gets its name, too, with what it kept (`NewFile.check`); then
+    raises UsageError that says what this is.
+
+    complete: writes at the end what readers can do without; also of a file without room for more, if there is for that.
+    """
+    fault: OSError | None = None
+    with replacing(path) as partial, partial.open("x+b", buffering=0) as raw:
+        disk = Disk(raw)
+        try:
+            with h5py.File(disk, "w") as file:
+                yield NewFile(file, disk)
+                complete(file)
+            if disk.fault is not None:
+                raise disk.fault
+        except OSError as error:
+            if not disk.kept:
+                raise
+            fault = error
+            _complete_kept(disk, complete)
+    if fault is not None:
+        raise UsageError(f"'{path}' has {disk.kept} alone: {no_room(path, fault)}")
+
+
+def _complete_kept(disk: Disk, complete: Callable[[h5py.File], None]) -> None:
+    """Return to what the file kept, and complete it if there is room."""
+    disk.undo()
+    with h5py.File(disk, "r+") as file:
+        complete(file)
+    if disk.fault is not None:
+        disk.undo()
 
 
 def text(words: str) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from peergrid.errors import PeergridError, UsageError
 from peergrid.grid import Array
 from peergrid.io.dimensions import AXES, add_axes, add_image, attach, make_scale
-from peergrid.io.hdf5 import creating
+from peergrid.io.hdf5 import creating, growing
 
 WAITING = 4  # snapshots kept in memory before the run waits for the disk
 
@@ -58,7 +58,8 @@ class SnapshotWriter:
 
     File: `step` (n), `time` (n, seconds) and one dataset per field (n, nodes along each axis) in SI units, every
     `stride`-th node, with dimension scales and units, and as an image over time (see `dimensions`). It gets its name
-    when the block is left, also by an error or an interrupt; it then has the snapshots so far.
+    when the block is left, also by an error or an interrupt, or because the disk is full; it then has the snapshots so
+    far.
     """
 
     def __init__(self, path: Path, scale: Scale) -> None:
@@ -102,12 +103,11 @@ class SnapshotWriter:
 
     def _work(self) -> None:
         try:
-            with creating(self._path) as new:
+            with growing(self._path, lambda file: _complete(file, self._scale)) as new:
                 _describe(new.hdf5, self._scale)
                 for step, fields in self._taken():
                     _append(new.hdf5, self._scale, step, _scaled(fields, self._scale))
-                    new.check()
-                _complete(new.hdf5, self._scale)
+                    new.check(kept=f"the snapshots up to step {step:,}")
                 if self._failed and "step" not in new.hdf5:
                     raise UsageError("The run failed before its first snapshot; the file of an earlier run stays.")
         except Exception as error:
@@ -166,11 +166,17 @@ class SnapshotParts:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.__exit__(kind, error, where)
-        if error is None or self._parts():
-            with suppress(UsageError) if error is not None else nullcontext():  # report the first error
-                _merge(self._parts(), self._path, self._scale)
+        first = error
+        try:
+            if writer is not None:
+                writer.__exit__(kind, error, where)
+        except UsageError as fault:
+            first = fault
+            raise
+        finally:
+            if first is None or self._parts():
+                with suppress(UsageError) if first is not None else nullcontext():  # report the first error
+                    _merge(self._parts(), self._path, self._scale)
 
     def _require_earlier(self) -> None:
         """Raise UsageError if a snapshot up to the first step is missing."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from peergrid.errors import UsageError
+from peergrid.files import reserved
 from peergrid.io.behind import Behind, behind
 from peergrid.io.checkpoints import Checkpoints, Period
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter
@@ -15,6 +16,7 @@ from peergrid.models import AxesNamed, BuiltModel, MomentsBuilt, UnitsNamed
 from peergrid.simulate import Simulation
 
 ABOUT = "snapshots"  # the name of the snapshot options in a checkpoint
+BESIDE, OF_TRACE = 1 << 16, 1 << 13  # bytes of results beside traces, and beside the values of a trace
 STEPS = "steps"  # the name of the number of steps of the run in a checkpoint
 
 
@@ -123,6 +125,7 @@ def recording(
         return
     recorded = Recording(built, simulation, folder=folder, say=say)
     with ExitStack() as stack:
+        stack.enter_context(reserved(folder.path, _results_size(built)))  # snapshots and checkpoints leave it
         if period is not None:
             recorded.checkpoints = stack.enter_context(Checkpoints(folder.checkpoints, period, say))
         if built.model.snapshots.every:
@@ -148,6 +151,11 @@ def _snapshots(recorded: Recording, folder: Folder) -> Iterator[None]:
         yield
         with recorded.noting():
             stack.close()
+
+
+def _results_size(built: BuiltModel) -> int:
+    """Bytes of a run's results without final fields, about: of each receiver its trace, in any precision."""
+    return BESIDE + (len(built.problem.receivers) + 1) * (8 * built.steps + OF_TRACE)
 
 
 def scale_of(built: BuiltModel) -> Scale:
