@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,6 +16,7 @@ import h5py
 import numpy as np
 import pytest
 
+from full_disk import room
 from peergrid.errors import UsageError
 from peergrid.files import replacing
 from peergrid.io.snapshots import Scale, SnapshotParts, SnapshotWriter, read_snapshots
@@ -170,18 +168,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path: P
         f"Room to write '{tmp_path / name}'" for name in ("results.h5", "snapshots.h5")
     ], done.stderr
     assert os.listdir(tmp_path) == []
-
-
-@contextmanager
-def room(size: int) -> Iterator[None]:
-    """Files of at most `size` bytes while the block runs, in place of a full disk."""
-    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 SCALE = Scale("", 0.5, (1.0, 1.0), {"u": 1.0, "v": 2.0})

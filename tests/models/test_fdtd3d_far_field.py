@@ -12,6 +12,7 @@ import pytest
 from fdtd3d_examples import SPACING, absorbing, vacuum
 from scipy.special import spherical_jn, spherical_yn
 
+from full_disk import room
 from peergrid import Options, Simulation
 from peergrid.errors import UsageError
 from peergrid.grid import Array
@@ -168,6 +169,13 @@ def test_sums_are_the_same_on_any_devices_and_depths_and_results_have_patterns(t
         theta, phi = np.meshgrid(wished.theta, wished.phi, indexing="ij")
         np.testing.assert_allclose(group["Ephi"][:], expected.far(theta, phi)[1], rtol=1e-12, atol=1e-25)
         np.testing.assert_allclose(group["directivity"][:], expected.directivity(theta, phi), rtol=1e-12, atol=1e-20)
+    with pytest.raises(UsageError, match="written without the final fields"), room(100_000):
+        run_model(DomainModel(domain), tmp_path / "full", devices="cpu:2")
+    with h5py.File(tmp_path / "results.h5") as file, h5py.File(tmp_path / "full/results.h5") as short:
+        assert not len(short["fields"])
+        assert short["far_fields/far1"].keys() == file["far_fields/far1"].keys()
+        for name, values in short["far_fields/far1"].items():
+            np.testing.assert_array_equal(values, file["far_fields/far1"][name])
 
 
 def test_many_frequencies_are_summed_a_few_at_once() -> None:

@@ -14,7 +14,7 @@ tables, its stencils, the layout of its results and its pictures; all kinds shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -101,12 +101,22 @@ class Outcome:
     about: Mapping[str, str | int | float] = field(default_factory=dict)
     pictures: bool = True
 
-    def write_fields(self, write: Callable[[Iterable[tuple[str, Array]]], None]) -> None:
-        """Call `write` with the fields, and without any if there is no room for them; then raises UsageError."""
+    def write_fields(self, write: Callable[[Iterable[tuple[str, Array]]], None], needed: Collection[str] = ()) -> None:
+        """Call `write` with the fields, and with those `needed` for other results alone if there is no room for all;
+        then raises UsageError.
+        """
+        kept = dict[str, Array]()
+
+        def noted() -> Iterator[tuple[str, Array]]:
+            for name, values in self.fields:
+                if name in needed:
+                    kept[name] = values
+                yield name, values
+
         try:
-            write(self.fields)
+            write(noted())
         except UsageError as error:
-            write(())
+            write(kept.items())
             raise UsageError(f"The results are written without the final fields: {error}") from None
 
 

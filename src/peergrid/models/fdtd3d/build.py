@@ -159,7 +159,8 @@ class BuiltDomain:
         from peergrid.models.fdtd3d.results import write_results  # takes a built domain
 
         outcome.write_fields(
-            lambda fields: write_results(folder / "results.h5", self, outcome.traces, fields, outcome.about)
+            lambda fields: write_results(folder / "results.h5", self, outcome.traces, fields, outcome.about),
+            needed={name for surface in self.far_fields for name in surface.fields},
         )
         if self.pictures == Pictures() or not outcome.pictures:
             return (folder / "results.h5",)
