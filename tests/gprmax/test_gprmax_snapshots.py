@@ -109,7 +109,8 @@ def test_a_run_goes_on_without_a_snapshot_and_resumes_before_it(tmp_path: Path) 
 @pytest.mark.parametrize("kilobytes", [40, 100])
 def test_a_full_disk_leaves_the_files_that_have_room(tmp_path: Path, kilobytes: int) -> None:
     """A limit on file sizes stands for the full disk: fields of 45 kB each and snapshots of 138 kB are too large."""
-    (tmp_path / "pulse.in").write_text(MODEL + WHOLE.format(20, "whole") + PART.format(20, "part"))
+    cells = "#geometry_objects_write: 0.01 0.008 0.012 0.022 0.02 0.024 cells"
+    (tmp_path / "pulse.in").write_text(MODEL + WHOLE.format(20, "whole") + PART.format(20, "part") + cells)
     done = subprocess.run(
         [sys.executable, "-m", "peergrid", "run", "pulse.in", "-o", "full", "--devices", "cpu:1", "--no-pictures"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -118,7 +119,8 @@ def test_a_full_disk_leaves_the_files_that_have_room(tmp_path: Path, kilobytes: 
     assert done.returncode == 2, done.stderr
     assert "warning: A snapshot could not be written, and the run continues without it: Room to write" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("The results are written without the final fields: Room to write")
-    assert {path.name for path in (tmp_path / "full").iterdir()} == {"results.h5", "part.vtkhdf"}
+    made = {path.name for path in (tmp_path / "full").iterdir()}
+    assert made == {"results.h5", "part.vtkhdf", "cells.h5", "cells_materials.json"}
     with h5py.File(tmp_path / "full/results.h5") as file:
         assert file["rxs/rx1/Ey"][:].any()
         assert not list(file["fields"])

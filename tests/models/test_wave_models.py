@@ -15,7 +15,9 @@ import pytest
 import segyio
 import zarr
 
+from full_disk import room
 from peergrid import Simulation, UsageError
+from peergrid.jobs import run_model
 from peergrid.models import Outcome, PicturedBuilt, parse, read
 from peergrid.models.wave.model import WaveModel
 from peergrid.models.wave.picture import picture_survey
@@ -243,6 +245,17 @@ def test_results_are_the_gather_as_hdf5_segy_and_a_picture(tmp_path: Path) -> No
         assert np.abs(file.trace[1] - near).max() < 0.05 * np.abs(near).max()
 
     assert files[1].read_bytes()[3500:3504] == bytes([1, 0, 0, 1])  # revision 1.0, traces of one length
+
+
+@pytest.mark.filterwarnings("ignore:The shortest wave", "ignore:Waves of")
+def test_without_room_for_final_fields_there_is_all_else(tmp_path: Path) -> None:
+    described = model("[medium]\nvelocity = 1500\n[output]\nsegy = true", {**PLANE, "size": [1500.0, 1500.0]})
+    with pytest.raises(UsageError, match="The results are written without the final fields: Room to"), room(60_000):
+        run_model(described, tmp_path, devices="cpu:1")
+    assert {path.name for path in tmp_path.iterdir()} >= {"gather.h5", "gather.segy"}
+    with h5py.File(tmp_path / "gather.h5") as file:
+        assert file["traces"][:].any()
+        assert "fields" not in file
 
 
 @pytest.mark.parametrize(("extent", "error"), [(2.0, 5e-5), (2e5, 5e-5), (3e5, 5e-4), (3e6, 5e-3)])

@@ -100,7 +100,8 @@ class Folder:
     ) -> tuple[Path, ...]:
         """Write traces, final fields and, unless left out, pictures; returns every file of the run.
 
-        snapshots: whether the run wrote its file of snapshots.
+        snapshots: whether the run wrote its file of snapshots. Raises UsageError if a file cannot be written, or is
+        written without the final fields.
         """
         os.environ["MPLBACKEND"] = "agg"  # pictures go to files, for any setting of the user
         film = self.snapshots if snapshots else None
@@ -112,5 +113,10 @@ class Folder:
             about={"devices": str(simulation.devices), "steps": simulation.step, "sha256": sha256},
             pictures=pictures,
         )
-        written = built.write(self.path, outcome)
+        try:
+            written = built.write(self.path, outcome)
+        except UsageError as error:
+            outcome.faults.append(error)
+        if outcome.faults:
+            raise outcome.faults[0]
         return (written[0], film, *written[1:]) if film else written

@@ -91,7 +91,8 @@ class Outcome:
 
     traces: of each receiver of the problem, one value per step; fields: an iterator over names and final values;
     snapshots: the file of the snapshots, or None; reductions: by name; about: attributes of the run for the results,
-    such as devices, steps and digest; pictures: False to draw none.
+    such as devices, steps and digest; pictures: False to draw none; faults: of results that `write_fields` left out,
+    which end the run with exit code 2 when the others are written.
     """
 
     traces: Mapping[str, Array]
@@ -100,11 +101,10 @@ class Outcome:
     reductions: Mapping[str, Series] = field(default_factory=dict)
     about: Mapping[str, str | int | float] = field(default_factory=dict)
     pictures: bool = True
+    faults: list[UsageError] = field(default_factory=list)
 
     def write_fields(self, write: Callable[[Iterable[tuple[str, Array]]], None], needed: Collection[str] = ()) -> None:
-        """Call `write` with the fields, and with those `needed` for other results alone if there is no room for all;
-        then raises UsageError.
-        """
+        """Call `write` with the fields, and with those `needed` for other results alone if there is no room for all."""
         kept = dict[str, Array]()
 
         def noted() -> Iterator[tuple[str, Array]]:
@@ -117,7 +117,7 @@ class Outcome:
             write(noted())
         except UsageError as error:
             write(kept.items())
-            raise UsageError(f"The results are written without the final fields: {error}") from None
+            self.faults.append(UsageError(f"The results are written without the final fields: {error}"))
 
 
 class Model(Protocol):
