@@ -292,6 +292,8 @@ position = [0.024, 0.018, 0.02]
         ("more", '[survey]\nkind = "common_offset"\ntraces = 10\nstep = [0.004, 0, 0]',
          "survey, trace 6: receiver[1] is expected to lie within the domain, nodes 0 to (20, 18, 16), got node (22"),
         ("more", 'fields = ["Ez", "Ez"]', "receiver[1].fields is expected to name each entry once, got 'Ez' twice; re"),
+        ("more", "fields = []", "receiver[1].fields is expected to be at least one field, got []; correct it."),
+        ("more", "[output]\nsnapshots = 9\nfields = []", "output.fields is expected to be at least one field, got []"),
         ("more", '[output]\nsnapshots = 9\nfields = ["Ez", "Hx", "Ez"]',
          "output.fields is expected to name each entry once, got 'Ez' twice; remove one."),
         ("more", '[output]\nanimation = "gif"',

@@ -48,6 +48,7 @@ def ending(name: str) -> bool:
     return free(name) and Path(name).suffix in ("", ".vtkhdf", ".h5") and name not in OWN
 
 
+SOME = Rule("at least one field", bool)
 Stem = Annotated[str, Rule("a name of letters, digits, '_' and '-', without folders", free)]
 SnapshotName = Annotated[str, Rule("a name without folders, ending in .vtkhdf, .h5 or nothing", ending)]
 
@@ -302,7 +303,7 @@ class ReceiverNode(Placed):
 
     at: Place = field(metadata={"key": "position"})
     name: Title = ""
-    outputs: tuple[Component | Current, ...] = field(default=(), metadata={"key": "fields"})
+    outputs: Annotated[tuple[Component | Current, ...], SOME] = field(default=(), metadata={"key": "fields"})
 
 
 @dataclass(frozen=True)

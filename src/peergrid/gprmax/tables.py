@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from peergrid.gprmax.directions import MOST
 from peergrid.gprmax.items import (
+    SOME,
     Choice,
     Faces,
     FarDirections,
@@ -266,7 +267,7 @@ class Output:
     """
 
     snapshots: Count = 0
-    fields: tuple[Component, ...] = ()
+    fields: Annotated[tuple[Component, ...], SOME] = ()
     stride: PositiveCount = 1
     pictures: bool = True
     format: Literal["png", "pdf", "svg"] = "png"
