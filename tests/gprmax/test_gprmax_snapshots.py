@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
@@ -104,6 +105,15 @@ def test_a_run_goes_on_without_a_snapshot_and_resumes_before_it(tmp_path: Path) 
     run_model(model, folder, devices="cpu:1", resume=True)
     with h5py.File(folder / "second.h5") as file, h5py.File(folder / "third.h5") as other:
         assert np.array_equal(file["Ey"][:], other["Ey"][:])
+
+
+def test_a_snapshot_after_the_end_of_a_shorter_run_is_missing_with_a_warning(tmp_path: Path) -> None:
+    model = read(_file(tmp_path, MODEL + WHOLE.format(20, "early") + WHOLE.format(21, "late"))).without_pictures()
+    late = "The snapshot 'late.vtkhdf' is of step 21, but the run has 20 steps: it is not made."
+    assert late not in model.build().warnings
+    with pytest.warns(UserWarning, match=re.escape(late)):
+        found = run_model(model.with_steps(20), tmp_path / "out", devices="cpu:1")
+    assert [path.name for path in found.outputs] == ["results.h5", "early.vtkhdf"]
 
 
 @pytest.mark.parametrize("kilobytes", [40, 100])

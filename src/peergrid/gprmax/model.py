@@ -224,6 +224,12 @@ class InputModel:
             built = build(self.domain, self, subjects(self.plan))
         if regions and (self.placed is not None or self.survey is not None):
             notes.append("The model asks for snapshots in files of their own, but a survey takes none.")
+        else:
+            notes += [
+                f"The snapshot '{one.file}' is of step {one.step}, but the run has {self.steps} steps: it is not made."
+                for one in regions
+                if one.step > self.steps
+            ]
         own = vars(built) | {"pictures": self.pictures}
         return BuiltInput(**own, notes=tuple(dict.fromkeys(notes)), regions=regions)
 
