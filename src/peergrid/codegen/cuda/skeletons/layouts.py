@@ -40,8 +40,10 @@ def layout_of(file: str, struct: str, **known: Any) -> np.dtype[Any]:
 
 @cache
 def _members(file: str, struct: str, defined: frozenset[str]) -> tuple[Member, ...]:
-    """The members of a struct in order; defined: the macros under which parts of it count."""
-    found = re.search(rf"struct {struct} \{{([^}}]*)\}}", skeleton(file))
+    """The members of a struct, which come before its functions, in order; defined: the macros under which parts of it
+    count.
+    """
+    found = re.search(rf"struct (?:__align__\(\d+\) )?{struct} \{{([^}}]*?)(?:__device__|\}})", skeleton(file))
     if found is None:
         raise ValueError(f"The file {file} has no struct {struct}.")
     body = re.sub(r"//.*", "", found[1])

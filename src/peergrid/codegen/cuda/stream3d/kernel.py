@@ -8,12 +8,11 @@ from functools import cached_property, reduce
 from itertools import repeat
 from math import ceil, prod
 
-import numpy as np
-
 from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.cuda.stream3d.core import core, streamed
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
@@ -24,12 +23,12 @@ from peergrid.grid.box import disjoint
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
 from peergrid.stencil.cost import minimal_bytes
 
-PACE = np.dtype([("counters", "<u8"), ("lead", "<i4"), ("clocks", "<i4")])
-"""The argument of a kernel whose blocks advance together, see `Pace` in the skeleton."""
-WRAPS = np.dtype([("cells", "<i4", 3)])
-"""The cells of axes across whose periodic edges a kernel reads by itself, see `Wraps` in the skeleton."""
-AWAITED = np.dtype([("word", "<u8"), ("tiles", "<i4")], align=True)
-"""The first tiles of a launch, which a queue awaits, see `Awaited` in the skeleton."""
+PACE = layout_of("planes3d.cuh", "Pace")
+"""The argument of a kernel whose blocks advance together."""
+WRAPS = layout_of("planes3d.cuh", "Wraps")
+"""The cells of axes across whose periodic edges a kernel reads by itself."""
+AWAITED = layout_of("planes3d.cuh", "Awaited")
+"""The first tiles of a launch, which a queue awaits."""
 LATEST = 2 / 3  # of a launch, by which the boundary region is there, so that its copies come to their end, too
 
 

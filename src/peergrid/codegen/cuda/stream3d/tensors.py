@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.grid import Index
 
-TENSOR = np.dtype([("map", "<u8", (2, 16)), ("first", "<i4", 3), ("unused", "<i4", 13)])
-"""A field's blocks of memory, see `Tensor` in the skeleton."""
+TENSOR = layout_of("tensor_copy.cuh", "Tensor")
+"""A field's blocks of memory."""
 ELEMENT = 8  # bytes of an element of a map
 MOST = 256  # elements of a copy along an axis
 FAR = 1 << 28  # an index that no cell has
