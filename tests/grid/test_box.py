@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from peergrid.errors import UsageError
 from peergrid.grid import Box, subtract
-from peergrid.grid.box import disjoint
+from peergrid.grid.box import disjoint, intersect
 
 
 @st.composite
@@ -54,6 +54,13 @@ def test_the_hull_is_the_smallest_box_around_both(one: Box, two: Box) -> None:
 @given(st.lists(boxes(), max_size=3), st.lists(boxes(), max_size=3))
 def test_subtract_takes_all_cuts_from_every_box(some: list[Box], cuts: list[Box]) -> None:
     assert cells(*subtract(some, *cuts)) == cells(*some) - cells(*cuts)
+
+
+@given(st.lists(boxes(), max_size=3), st.lists(boxes(), max_size=3))
+def test_intersect_finds_what_boxes_have_in_others(some: list[Box], others: list[Box]) -> None:
+    found = intersect(some, *others)
+    assert cells(*found) == cells(*some) & cells(*others)
+    assert not any(piece.empty for piece in found)
 
 
 def test_thousands_of_cells_are_subtracted_in_a_second() -> None:

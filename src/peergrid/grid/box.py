@@ -162,6 +162,11 @@ def _corners(lo: object, hi: object) -> tuple[Index, Index]:
     return low, high
 
 
+def intersect(boxes: Iterable[Box], *others: Box) -> tuple[Box, ...]:
+    """The parts of boxes in others, box by box; disjoint if both are."""
+    return tuple([box & other for box in boxes for other in others if box.overlaps(other)])
+
+
 def subtract(boxes: Iterable[Box], *cuts: Box) -> tuple[Box, ...]:
     """The cells of disjoint boxes outside all the cuts, as disjoint boxes.
 

@@ -27,11 +27,12 @@ from peergrid.codegen.cuda.persistent_choice import resident as persistent_resid
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.grid import Box
+from peergrid.grid.box import intersect, subtract
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan
 from peergrid.runtime.cuda.lowering.slabs import SlabsPlan
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
-from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
+from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan
 from peergrid.schedule import Layout
 from peergrid.stencil import Problem
 from peergrid.stencil.program import CellProgram
@@ -374,11 +375,11 @@ def _stage_operations(problem: Problem, stages: tuple[int, ...]) -> float:
 
 
 def _summed(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
-    inside, outside = split_by_owner(made.partition, site.device, boxes)
-    if outside and made.beyond is not None:
+    owned = made.partition.owned(site.device)
+    if (outside := subtract(boxes, owned)) and made.beyond is not None:
         for place, work in enumerate(launches(made.beyond, site, outside)):
             yield replace(work, concurrent=True, waits=place > 0)
-    yield from tiles2d(made.owned.kernel, site, inside)
+    yield from tiles2d(made.owned.kernel, site, intersect(boxes, owned))
     yield KernelWork("utility", 1, 1, 0, 0, 0, 0)
 
 

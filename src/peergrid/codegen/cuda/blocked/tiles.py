@@ -8,6 +8,7 @@ from math import ceil
 
 from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
+from peergrid.grid.box import intersect
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,13 @@ def parted(tile: Box, points: Iterable[Box], align: int, least: int) -> tuple[li
     """The parts of a tile that no point touches, and the rows (planes in 3D) that are left to others: bands from one
     multiple of `align` to another, with at least so many rows between them.
     """
-    bands = _bands(tile, [tile & point for point in points if tile.overlaps(point)], align, least)
+    bands = _bands(tile, intersect(points, tile), align, least)
     ends = [tile.lo[0], *(row for band in bands for row in band), tile.hi[0]]
     inside = [tile.with_axis(0, lo, hi) for lo, hi in zip(ends[::2], ends[1::2], strict=True) if lo < hi]
     return inside, [tile.with_axis(0, lo, hi) for lo, hi in bands]
 
 
-def _bands(tile: Box, points: list[Box], align: int, least: int) -> list[tuple[int, int]]:
+def _bands(tile: Box, points: Iterable[Box], align: int, least: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for point in sorted(points, key=lambda box: box.lo[0]):
         lo, hi = max(tile.lo[0], point.lo[0] // align * align), min(tile.hi[0], _round_up(point.hi[0], align))

@@ -15,6 +15,7 @@ from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiles import Tiles, chunks, parted, spans
 from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
+from peergrid.grid.box import intersect, subtract
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
 
@@ -158,11 +159,11 @@ def _parted(
         strip.box.with_axis(along, bar.lo[along] // unit * unit, ceil(bar.hi[along] / unit) * unit) for bar in excluded
     ]
     for box in boxes:
-        parts = [] if (box & strip.box).empty else [box & strip.box]
+        parts = intersect((box,), strip.box)
         rest += box - strip.box
         for bar in broad:
-            rest += [part & bar for part in parts if part.overlaps(bar)]
-            parts = [left for part in parts for left in part - bar]
+            rest += intersect(parts, bar)
+            parts = subtract(parts, bar)
         inside += parts
     return inside, rest
 

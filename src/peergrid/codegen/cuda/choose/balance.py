@@ -21,6 +21,7 @@ from peergrid.codegen.cuda.stream3d.core import core
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.costs.families import FAMILIES
 from peergrid.grid import Box
+from peergrid.grid.box import intersect
 from peergrid.grid.partition import Partition, balanced_cuts
 from peergrid.stencil import Problem
 from peergrid.stencil.cost import minimal_bytes
@@ -50,7 +51,7 @@ def row_costs(problem: Problem, steps: int, edge: int | None = None) -> NDArray[
     """
     rows, across = problem.grid.shape[0], problem.grid.box.size // problem.grid.shape[0]
     costly = np.zeros(rows, np.int64)
-    boxes = [inside for box in _costly(problem, steps) if not (inside := box & problem.grid.box).empty]
+    boxes = intersect(_costly(problem, steps), problem.grid.box)
     for box in boxes:
         costly[box.lo[0] : box.hi[0]] += box.size // box.shape[0]
     times = edge or (cell_cost(problem, boxes, steps) if boxes else 1)

@@ -19,7 +19,7 @@ from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, first, least_planes, pieces, tiles, useful
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.grid import Box
-from peergrid.grid.box import disjoint
+from peergrid.grid.box import disjoint, intersect
 from peergrid.stencil import Growth, Problem, advanced_box, footprint
 from peergrid.stencil.cost import minimal_bytes
 
@@ -84,7 +84,7 @@ class StreamKernel:
     def _first(self, rings: Rings, box: Box, slots: int, boxes: Sequence[Box]) -> tuple[tuple[Box, ...], int]:
         """The tiles of a box, those first that make cells of others, and how many these are."""
         made = unbounded(self.problem, advanced_box(self.problem))
-        return first(self._tiles(rings, box, slots), (one & made for one in boxes if not (one & made).empty))
+        return first(self._tiles(rings, box, slots), intersect(boxes, made))
 
     def _tiles(self, rings: Rings, box: Box, slots: int) -> tuple[Box, ...]:
         made = self._grown(rings, box)

@@ -28,6 +28,7 @@ from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.codegen.cuda.stream3d.slabs import slabs
 from peergrid.errors import UsageError
 from peergrid.grid import Box
+from peergrid.grid.box import intersect, subtract
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.items import computations
 from peergrid.runtime.cuda.lowering.merged import Merged, neighbours
@@ -38,7 +39,7 @@ from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Tex
 from peergrid.runtime.cuda.lowering.programs import Needed, together
 from peergrid.runtime.cuda.lowering.slabs import SlabsPlan, works_in
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
-from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan, split_by_owner
+from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan
 from peergrid.runtime.memory import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Reduce
@@ -198,9 +199,9 @@ class Kernels:
         if self.norm is None:
             return self._unsummed(steps, works)
         partition = self.layout.partition
-        split = [(device, *split_by_owner(partition, device, boxes)) for device, boxes in works]
-        inside = tuple((device, owned) for device, owned, _ in split)
-        beyond = tuple((device, outside) for device, _, outside in split if outside)
+        inside = tuple((device, intersect(boxes, partition.owned(device))) for device, boxes in works)
+        outside = ((device, subtract(boxes, partition.owned(device))) for device, boxes in works)
+        beyond = tuple((device, boxes) for device, boxes in outside if boxes)
         owned = TiledPlan(self._setting, self._several(steps, self.norm), inside)
         return SummedPlan(partition, owned, self._unsummed(steps, beyond) if beyond else None)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peergrid.grid import Box
+from peergrid.grid.box import intersect
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Works
@@ -35,16 +36,11 @@ class SlabsPlan(KernelPlan):
     def shares(self, boxes: Boxes) -> Iterator[tuple[KernelPlan, Boxes]]:
         """The plans, each with its part of some boxes."""
         for slab, plan in self.parts:
-            if cells := inside(slab, boxes):
+            if cells := intersect(boxes, slab):
                 yield plan, cells
-
-
-def inside(slab: Box, boxes: Boxes) -> Boxes:
-    """The parts of boxes in a slab."""
-    return tuple(box & slab for box in boxes if box.overlaps(slab))
 
 
 def works_in(slab: Box, works: Works) -> Works:
     """The works of devices in a slab."""
-    found = ((device, inside(slab, boxes)) for device, boxes in works)
+    found = ((device, intersect(boxes, slab)) for device, boxes in works)
     return tuple((device, cells) for device, cells in found if cells)

@@ -15,7 +15,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
 from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.grid import Box
-from peergrid.grid.box import subtract
+from peergrid.grid.box import intersect, subtract
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
@@ -60,22 +60,22 @@ class StreamingPlan(KernelPlan):
             yield from chained(others) if streams else others
         yield from streams
         for plan, cells in self.behind(parts):
-            yield from plan.launches(execution, device, _apart(cells, awaited)[1])
+            yield from plan.launches(execution, device, subtract(cells, *awaited))
 
     def begins(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
         """True if launches beside the stream make cells of boxes that come first: they read ghost cells, too."""
-        return any(_apart(cells, awaited)[0] for _, cells in self.beside(self._parts(device, boxes)))
+        return any(intersect(cells, *awaited) for _, cells in self.beside(self._parts(device, boxes)))
 
     def continues(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
         """True if launches follow boxes that come first before the other boxes are done."""
-        return any(_apart(cells, awaited)[0] for _, cells in self.behind(self._parts(device, boxes)))
+        return any(intersect(cells, *awaited) for _, cells in self.behind(self._parts(device, boxes)))
 
     def launches_of_awaited(
         self, execution: ExecutionContext, device: int, boxes: Boxes, awaited: Boxes
     ) -> Iterator[KernelLaunch]:
         """The launches that follow the boxes that come first, once the word of the device is set."""
         for plan, cells in self.behind(self._parts(device, boxes)):
-            yield from plan.launches(execution, device, _apart(cells, awaited)[0])
+            yield from plan.launches(execution, device, intersect(cells, *awaited))
 
     def beside(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
         """The plans, each with its cells, whose launches run at the same time as the stream."""
@@ -137,7 +137,8 @@ class StreamingPlan(KernelPlan):
         if found is None:
             return self._others
         late = ((work, found.late_parts(self._parts(*work).after)) for work in self.works)
-        apart = ((work[0], part) for work, cells in late for part in _apart(cells, awaited.get(work, ())))
+        cut = ((work[0], cells, awaited.get(work, ())) for work, cells in late)
+        apart = ((device, part(cells, *first)) for device, cells, first in cut for part in (intersect, subtract))
         return OneStepPlan(self._heard(found.late), _filled(apart))
 
     @property
@@ -160,8 +161,7 @@ class StreamingPlan(KernelPlan):
         if self.setting.rotation is None:
             return parts
         # Where fields rotate, late stages are made behind the stream alone: kernels beside it have made theirs.
-        inside = (one & box for one in parts.after for box in parts.interior if one.overlaps(box))
-        return replace(parts, after=tuple(inside))
+        return replace(parts, after=intersect(parts.after, *parts.interior))
 
     def _streams(self, execution: ExecutionContext, device: int, box: Box, awaited: Boxes) -> Iterator[KernelLaunch]:
         slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
@@ -193,11 +193,6 @@ class StreamingPlan(KernelPlan):
 def _filled(works: Iterable[Work]) -> Works:
     """The works that have cells."""
     return tuple((device, cells) for device, cells in works if cells)
-
-
-def _apart(cells: Boxes, awaited: Boxes) -> tuple[Boxes, Boxes]:
-    """The cells of disjoint boxes that are in other disjoint boxes, and those that are not."""
-    return tuple(box & one for box in cells for one in awaited if box.overlaps(one)), subtract(cells, *awaited)
 
 
 def awaited_word(execution: ExecutionContext, device: int) -> int:

@@ -12,6 +12,7 @@ from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.stream3d.remainder import Remainder, remainders
 from peergrid.grid import Box
+from peergrid.grid.box import intersect, subtract
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.lowering.device_tiles import DeviceTiles, tiles_on
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
@@ -130,10 +131,10 @@ class SummedPlan(KernelPlan):
             yield from plan.served()
 
     def launches(self, execution: ExecutionContext, device: int, boxes: Boxes) -> Iterator[KernelLaunch]:
-        inside, outside = split_by_owner(self.partition, device, boxes)
-        if outside and self.beyond is not None:
+        owned = self.partition.owned(device)
+        if (outside := subtract(boxes, owned)) and self.beyond is not None:
             yield from chained(self.beyond.launches(execution, device, outside))
-        yield from self.owned.launches(execution, device, inside)
+        yield from self.owned.launches(execution, device, intersect(boxes, owned))
 
     def sums(self, execution: ExecutionContext, device: int) -> KernelLaunch | None:
         return self.owned.sums(execution, device)
@@ -141,10 +142,3 @@ class SummedPlan(KernelPlan):
     @property
     def _plans(self) -> tuple[KernelPlan, ...]:
         return (self.owned,) if self.beyond is None else (self.owned, self.beyond)
-
-
-def split_by_owner(partition: Partition, device: int, boxes: Boxes) -> tuple[Boxes, Boxes]:
-    """The parts of boxes that a device owns, and the others."""
-    owned = partition.owned(device)
-    inside = tuple(box & owned for box in boxes if box.overlaps(owned))
-    return inside, tuple(piece for box in boxes for piece in box - owned)

@@ -13,6 +13,7 @@ from functools import reduce
 from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, grid_core
 from peergrid.grid import Box
+from peergrid.grid.box import intersect
 from peergrid.stencil import Problem, footprint
 from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
@@ -63,7 +64,7 @@ def _strip(problem: Problem, steps: int, axis: int, box: Box) -> BoundaryStrip:
     for (stage, _), update, growth in grown(problem, steps):
         needed, reached = problem.grid.clip(growth.apply(box)), unbounded(problem, update.box)
         if not all(reached.lo[k] <= needed.lo[k] and needed.hi[k] <= reached.hi[k] for k in whole):
-            excluded += [bar & box for bar in computing(problem, update.box, growth) if bar.overlaps(box)]
+            excluded += intersect(computing(problem, update.box, growth), box)
         elif needed.overlaps(reached):
             computed = _computed(problem, steps, stage, box)
             least = update.box.lo[axis] if reached.lo[axis] > computed.lo[axis] else None
