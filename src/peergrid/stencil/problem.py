@@ -103,6 +103,10 @@ class Stage:
         return tuple(dict.fromkeys(t for update in self.updates for t in update.targets))
 
     @cached_property
+    def reads(self) -> frozenset[Read]:
+        return frozenset().union(*(update.reads for update in self.updates))
+
+    @cached_property
     def readers(self) -> Mapping[str, tuple[Update, ...]]:
         """Of each field that the stage reads the updates that read it, in order."""
         found: dict[str, list[Update]] = {}

@@ -307,7 +307,7 @@ def _foremost(problem: Problem, nodes: Iterable[Node]) -> dict[str, int]:
     """For each field that is read from memory: the planes from the front to the foremost that is read."""
     found: dict[str, int] = {}
     for node in nodes:
-        for read in (read for update in problem.stages[node.stage].updates for read in update.reads):
+        for read in problem.stages[node.stage].reads:
             home = node.before.get(read.field, Storage("coefficient", read.field))
             if home.kind in ("source", "coefficient") and len(problem.fields[home.name].axes) == 3:
                 found[home.name] = max(found.get(home.name, -node.lag), read.offset[0] - node.lag)

@@ -141,7 +141,7 @@ def _in_two_arrays(problem: Problem) -> tuple[str, ...]:
 @remembered()
 def _read_along_an_axis(problem: Problem) -> tuple[tuple[str, int, int], ...]:
     """The coefficients along one axis in the order of the arguments: name, axis, and how far reads are off a cell."""
-    reads = {read for stage in problem.stages for update in stage.updates for read in update.reads}
+    reads = {read for stage in problem.stages for read in stage.reads}
     far, found = dict[str, list[Index]](), list[tuple[str, int, int]]()
     for read in reads:
         far.setdefault(read.field, []).append(read.offset)
@@ -154,7 +154,7 @@ def _read_along_an_axis(problem: Problem) -> tuple[tuple[str, int, int], ...]:
 
 def _mixed(stage: Stage, name: str) -> bool:
     """True where a stage writes a field and reads it at other cells."""
-    return name in stage.targets and any(r.field == name and any(r.offset) for u in stage.updates for r in u.reads)
+    return name in stage.targets and any(read.field == name and any(read.offset) for read in stage.reads)
 
 
 def _sides(growth: Growth) -> tuple[int, ...]:

@@ -100,8 +100,7 @@ def _fused(problem: Problem) -> list[tuple[int, ...]]:
 
 def _pointwise(stage: Stage, written: tuple[str, ...]) -> bool:
     """True where the stage reads the written fields at its own cell only."""
-    reads = (read for update in stage.updates for read in update.reads)
-    return all(read.field not in written or not any(read.offset) for read in reads)
+    return all(read.field not in written or not any(read.offset) for read in stage.reads)
 
 
 def _targets(problem: Problem, stages: tuple[int, ...]) -> tuple[str, ...]:

@@ -107,18 +107,18 @@ def _before(problem: Problem, early: Sequence[Stage]) -> bool:
     mine = {name for stage in early for name in stage.targets}
     known: set[str] = set()
     for stage in problem.stages:
-        if stage in early and not known.isdisjoint(_reads(stage)):
+        if stage in early and not known.isdisjoint(stage.readers):
             return False
         if stage not in early:
             known |= set(stage.targets)
-            if not mine.isdisjoint(_reads(stage) | set(stage.targets)):
+            if not mine.isdisjoint((*stage.readers, *stage.targets)):
                 return False
     return True
 
 
 def _behind(late: Sequence[Stage], problem: Problem, followed: set[str]) -> bool:
     """True if stages change nothing but the fields that are followed, each cell by itself and by what never changes."""
-    reads = {read for stage in late for update in stage.updates for read in update.reads}
+    reads = {read for stage in late for read in stage.reads}
     changing = {read for read in reads if read.field in problem.state}
     own = all(read.field in followed and not any(read.offset) for read in changing)
     return own and all(set(stage.targets) <= followed for stage in late)
@@ -132,7 +132,3 @@ def _change_before(late: Sequence[Stage], corrected: Sequence[Update]) -> bool:
             return True
         changed += [one.box for one in stage.updates if one not in corrected]
     return False
-
-
-def _reads(stage: Stage) -> set[str]:
-    return {read.field for update in stage.updates for read in update.reads}

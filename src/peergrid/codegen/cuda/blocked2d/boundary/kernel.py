@@ -106,7 +106,7 @@ class Boundary2D(BoundaryRings):
 
     def _rows_read(self, node: PipelineNode) -> list[tuple[str, int, int]]:
         """The field, the offset and the ring of the rows that a stage reads."""
-        offsets = {(r.field, r.offset[0]) for u in self.problem.stages[node.stage].updates for r in u.reads}
+        offsets = {(read.field, read.offset[0]) for read in self.problem.stages[node.stage].reads}
         offsets |= {(target, 0) for target in node.after}
         found = []
         for name, offset in sorted(offsets):

@@ -107,7 +107,7 @@ class BoundaryRings:
         """The number of rows kept of each coefficient field; one that is read too far ahead is left in memory."""
         found, early = dict[str, int](), set[str]()
         for node in self.step.nodes:
-            for read in {r for u in self.problem.stages[node.stage].updates for r in u.reads}:
+            for read in self.problem.stages[node.stage].reads:
                 if read.field in self.problem.state or not self.problem.fields[read.field].full:
                     continue
                 least, most = _rows_of(self.problem, read)
@@ -202,7 +202,7 @@ class BoundaryRings:
 
     @property
     def _reads(self) -> Iterator[Read]:
-        return (r for stage in self.problem.stages for update in stage.updates for r in update.reads)
+        return (read for stage in self.problem.stages for read in stage.reads)
 
 
 def _rows_of(problem: Problem, read: Read) -> Span:
@@ -213,7 +213,7 @@ def _rows_of(problem: Problem, read: Read) -> Span:
 
 def _access(problem: Problem, number: int, stage: Stage) -> StageAccess:
     """The rows of state fields that any cell of a stage reads, and those that a cell may keep."""
-    reads = {r for u in stage.updates for r in u.reads if r.field in problem.state}
+    reads = {read for read in stage.reads if read.field in problem.state}
     reads |= {Read(target, (0,) * problem.grid.ndim) for target in stage.targets}
     elsewhere = {read.field for read in reads if any(read.offset)}
     spans = span_of((r.field, row) for r in reads for row in _rows_of(problem, r))
