@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from peergrid.codegen.cuda.blocked.levels import usual_fields, usual_updates
+from peergrid.codegen.cuda.blocked.levels import in_most_cells, usual_fields, usual_updates
 from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
@@ -53,11 +53,11 @@ def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) ->
     for (stage, target), update, growth in grown(problem, steps):
         if update is not assigned[stage].get(target, (None,))[0] and update not in besides:
             found += computing(problem, update.box, growth)
-    half = problem.grid.box.size / 2
     for name in problem.state:
         writers = (update for stage in problem.stages for update, _ in stage.writers(name))
-        if problem.fields[name].box.size <= half and any(update not in besides for update in writers):
-            found.append(problem.fields[name].box)
+        box = problem.fields[name].box
+        if not in_most_cells(problem, box) and any(update not in besides for update in writers):
+            found.append(box)
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from peergrid.codegen.pipeline import Pipeline, PipelineNode, StageAccess, Value, pipeline, span_of
+from peergrid.grid import Box
 from peergrid.stencil import Problem
 from peergrid.stencil.problem import Assignment, Update
 from peergrid.stencil.remember import remembered
@@ -67,16 +68,20 @@ class Levels:
         return max((value.depth for value in self.made), default=1)
 
 
+def in_most_cells(problem: Problem, box: Box) -> bool:
+    """True for a box of more than half of the grid."""
+    return box.size > problem.grid.box.size / 2
+
+
 @remembered()
 def usual_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]], ...]:
     """For each stage and target, the update of most cells: what the interior does (none where no update has half)."""
-    half = problem.grid.box.size / 2
     found: list[dict[str, tuple[Update, Assignment]]] = []
     for stage in problem.stages:
         assigned: dict[str, tuple[Update, Assignment]] = {}
         for target in stage.targets:
             best = max(stage.writers(target), key=lambda pair: pair[0].box.size)
-            if best[0].box.size > half:
+            if in_most_cells(problem, best[0].box):
                 assigned[target] = best
         found.append(assigned)
     return tuple(found)
@@ -85,8 +90,7 @@ def usual_updates(problem: Problem) -> tuple[dict[str, tuple[Update, Assignment]
 @remembered()
 def usual_fields(problem: Problem) -> tuple[str, ...]:
     """The fields that the interior reads, writes, or carries over because they change elsewhere."""
-    half = problem.grid.box.size / 2
-    found = {name for name in problem.state if problem.fields[name].box.size > half}
+    found = {name for name in problem.state if in_most_cells(problem, problem.fields[name].box)}
     for stage in usual_updates(problem):
         for target, (_, assignment) in stage.items():
             found |= {target, *(read.field for read in assignment.reads)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peergrid.codegen.cuda.blocked.levels import usual_updates
+from peergrid.codegen.cuda.blocked.levels import in_most_cells, usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
 from peergrid.codegen.cuda.stream3d.correctable import correctable
@@ -51,11 +51,10 @@ def supported(problem: Problem) -> bool:
         return False
     if (problem.grid.shape[1] + 64) * (problem.grid.shape[2] + 128) * problem.itemsize >= 1 << 32:
         return False
-    half = problem.grid.box.size / 2
     written: set[str] = set()
     for stage, assigned in zip(problem.stages, usual_updates(problem), strict=True):
         written |= set(assigned)
-        if not assigned and any(update.box.size > half for update in stage.updates):
+        if not assigned and any(in_most_cells(problem, update.box) for update in stage.updates):
             return False
         for update, _ in assigned.values():
             if any(signal.slopes for signal in update.signals):
@@ -63,7 +62,7 @@ def supported(problem: Problem) -> bool:
             for axis, wraps in enumerate(problem.grid.periodic):
                 if wraps and update.box.shape[axis] != problem.grid.shape[axis]:
                     return False
-    return all(name in written for name in problem.state if problem.fields[name].box.size > half)
+    return all(name in written for name in problem.state if in_most_cells(problem, problem.fields[name].box))
 
 
 def _settled(problem: Problem) -> bool:

@@ -7,7 +7,7 @@ They read what the usual updates wrote at their own cell alone. Each cell of the
 from __future__ import annotations
 
 from peergrid.codegen.cuda.blocked.interior import core_of
-from peergrid.codegen.cuda.blocked.levels import usual_updates
+from peergrid.codegen.cuda.blocked.levels import in_most_cells, usual_updates
 from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.stencil import Problem
 from peergrid.stencil.expr import Read
@@ -93,7 +93,7 @@ def _both_change(one: Update, other: Update) -> bool:
 def of_layer(problem: Problem, name: str) -> bool:
     """True if a field exists on the smaller part of the grid."""
     field = problem.fields[name]
-    return field.full and field.box.size <= problem.grid.box.size / 2
+    return field.full and not in_most_cells(problem, field.box)
 
 
 def alone(problem: Problem, name: str, number: int) -> bool:
