@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.common.names import flag, flags, identifiers
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
-from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.reductions import GROUP, LEAF
@@ -65,7 +64,7 @@ class ReduceKernel:
 
     @cached_property
     def program(self) -> Program:
-        source = "\n".join((prelude(self._arguments), include("reduce.cuh"), self._cell))
+        source = "\n".join((prelude(self._arguments, "one_step.cuh"), include("reduce.cuh"), self._cell))
         return Program(source, self.entry, THREADS, SHARED_BYTES)
 
     @cached_property

@@ -11,11 +11,13 @@ from typing import Literal, Protocol
 
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
-from peergrid.codegen.cuda.common.arguments import Arguments
-from peergrid.codegen.cuda.common.expressions import helpers
+from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered
+
+HELPERS = "async_copy.cuh", "helpers.cuh"
+"""The files that kernels of several steps start with."""
 
 KERNEL = """\
 extern "C" __global__ void {bounds}
@@ -109,19 +111,13 @@ def unit(
     """
     updates = Updates(problem, tuple(applied for plan in plans for applied in plan.applied))
     head = (
-        prelude(Arguments(problem), norm),
+        prelude(Arguments(problem), *HELPERS, *(("norms.cuh",) if norm else ())),
         updates.tables(steps),
         tables,
         include("tiles.cuh", *templates),
         updates.source,
     )
     return "\n".join((*filter(None, head), *(plan.source(updates) for plan in plans), kernel))
-
-
-def prelude(arguments: Arguments, norm: str | None = None) -> str:
-    """The text that kernels of several steps start with: structs and helpers."""
-    norms = ("norms.cuh",) if norm else ()
-    return "\n".join((helpers(arguments.problem), arguments.source, include("async_copy.cuh", "helpers.cuh", *norms)))
 
 
 def warp_of(warps: int, *, alike: bool) -> str:

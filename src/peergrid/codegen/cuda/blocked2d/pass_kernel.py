@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from peergrid.codegen.cuda.blocked.kernel import prelude, program
+from peergrid.codegen.cuda.blocked.kernel import HELPERS, program
 from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
@@ -31,7 +31,7 @@ from peergrid.codegen.cuda.blocked2d.strips.kernel import (
     tiles_in_block,
 )
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, rows_of, tiles
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_LEAVES, NORM_ROWS
 from peergrid.codegen.regions import FAR
@@ -123,7 +123,7 @@ class PassKernel(TiledKernel):
     @cached_property
     def sums(self) -> Program:
         """The kernel that adds up the partial sums of the norms."""
-        source = "\n".join((prelude(Arguments(self.problem), self.norm), include("norm_sum.cuh")))
+        source = "\n".join((prelude(Arguments(self.problem), *HELPERS, "norms.cuh"), include("norm_sum.cuh")))
         return Program(source, "norm_sum", NORM_LEAVES, 8 * NORM_LEAVES)
 
     @property

@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.expressions import CTYPES
+from peergrid.codegen.cuda.common.expressions import CTYPES, helpers
+from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.stencil import Problem, Update
 from peergrid.stencil.remember import remembered
@@ -156,6 +157,11 @@ class Arguments:
         """The same struct for NumPy."""
         signal, real = layout_of("arguments.cuh", "Signal"), self.problem.grid.dtype
         return layout_of("arguments.cuh", "Arguments", Field=FIELD, Signal=signal, R=real, **self._counts)
+
+
+def prelude(arguments: Arguments, *templates: str) -> str:
+    """The text that kernels start with: the functions of values, the struct and what both need of `skeletons`."""
+    return "\n".join((helpers(arguments.problem), arguments.source, include(*templates)))
 
 
 @remembered()

@@ -13,11 +13,10 @@ from itertools import accumulate, chain, repeat
 
 import numpy as np
 
-from peergrid.codegen.cuda.common.arguments import REGION, Arguments
+from peergrid.codegen.cuda.common.arguments import REGION, Arguments, prelude
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep import cell, rows3d
 from peergrid.codegen.cuda.onestep.groups import Group, groups, scratch_fields
-from peergrid.codegen.cuda.onestep.prelude import prelude
 from peergrid.codegen.cuda.onestep.regions import Later, Region, Variant, regions
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
@@ -112,12 +111,14 @@ class OneStepKernels:
     @property
     def source(self) -> str:
         """All kernels in one translation unit without includes; kernels have C names."""
-        return "\n".join((prelude(self.arguments), *(text for kernels in self._texts for text in kernels)))
+        return "\n".join(
+            (prelude(self.arguments, "one_step.cuh"), *(text for kernels in self._texts for text in kernels))
+        )
 
     @property
     def units(self) -> tuple[str, ...]:
         """A translation unit for the kernels of each group, to be compiled side by side."""
-        return tuple("\n".join((prelude(self.arguments), *kernels)) for kernels in self._texts)
+        return tuple("\n".join((prelude(self.arguments, "one_step.cuh"), *kernels)) for kernels in self._texts)
 
     @property
     def needed(self) -> tuple[str, ...]:

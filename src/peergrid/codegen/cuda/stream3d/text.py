@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.interior import unbounded
-from peergrid.codegen.cuda.blocked.kernel import prelude
+from peergrid.codegen.cuda.blocked.kernel import HELPERS
 from peergrid.codegen.cuda.blocked.levels import Node
 from peergrid.codegen.cuda.blocked.program import Program
-from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.common.names import flag
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
@@ -90,7 +90,7 @@ class Text:
     def source(self) -> str:
         """The whole translation unit."""
         parts = (
-            prelude(self._arguments),
+            prelude(self._arguments, *HELPERS),
             include("packs.cuh", *(("packed_entries.cuh",) if self.rings.whole.tables else ())),
             self._shape,
             include("planes3d.cuh"),
