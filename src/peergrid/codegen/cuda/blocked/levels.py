@@ -31,12 +31,11 @@ class Node(PipelineNode):
 
 @dataclass(frozen=True)
 class Levels:
-    """The nodes of `steps` steps in order, the input value of every field read, and the final ones of the state.
+    """The nodes of some steps in order, the input value of every field read, and the final ones of the state.
 
     A final value that is an input is carried over: the interior does not change it.
     """
 
-    steps: int
     nodes: tuple[Node, ...]
     inputs: tuple[Value, ...]
     finals: tuple[Value, ...]
@@ -106,14 +105,14 @@ def levels(problem: Problem, steps: int, norm: str | None = None) -> Levels:
     accesses = [_access(number, assigned) for number, assigned in enumerate(stages) if assigned]
     made = pipeline(usual_fields(problem), accesses, steps, kept=norm)
     assignments = [{t: assignment for t, (_, assignment) in assigned.items()} for assigned in stages]
-    return levels_of(problem, steps, made, assignments)
+    return levels_of(problem, made, assignments)
 
 
-def levels_of(problem: Problem, steps: int, made: Pipeline, assignments: Sequence[Mapping[str, Assignment]]) -> Levels:
+def levels_of(problem: Problem, made: Pipeline, assignments: Sequence[Mapping[str, Assignment]]) -> Levels:
     """The nodes of a pipeline with the assignments of each stage's targets."""
     nodes = tuple(_node_of(node, assignments[node.stage]) for node in made.nodes)
     finals = tuple(made.finals[name] for name in problem.state if name in made.finals)
-    return Levels(steps, nodes, made.inputs, finals, made.starts)
+    return Levels(nodes, made.inputs, finals, made.starts)
 
 
 def _access(number: int, assigned: Mapping[str, tuple[Update, Assignment]]) -> StageAccess:

@@ -115,7 +115,7 @@ def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str |
     """
     accesses = [_access(problem, number, choices) for number, choices in enumerate(strip.choices) if choices]
     made = pipeline(_fields(problem, strip), accesses, steps, carry=True, kept=norm)
-    return levels_of(problem, steps, made, list(map(_assignments, strip.choices)))
+    return levels_of(problem, made, list(map(_assignments, strip.choices)))
 
 
 def _access(problem: Problem, number: int, choices: tuple[Choice, ...]) -> StageAccess:
