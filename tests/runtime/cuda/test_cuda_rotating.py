@@ -100,7 +100,7 @@ def test_nothing_is_copied_or_allocated_for_the_step_before() -> None:
     kernel = one_pass(found.step)
     assert kernel is not None
     (rings,) = kernel.pipelines
-    moved = [ring.value.field for ring in rings.loaded()] + [final.field for final in rings.levels.finals]
+    moved = [ring.value.field for ring in rings.loaded] + [final.field for final in rings.levels.finals]
     assert sorted(name for name in moved if problem.fields[name].full) == ["u", "u", "u.prev", "velocity"]
     one, two = (Plan(layout(problem, Partition.over(problem.grid, 1), Options(depth=depth)), STEPS) for depth in (1, 2))
     assert one.rotating

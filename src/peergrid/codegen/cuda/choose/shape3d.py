@@ -147,7 +147,7 @@ def _plane(kernel: PassKernel3D, gpu: GpuModel, planes: int) -> float:
     problem, rings, shape = kernel.problem, kernel.rings, kernel.shape
     nodes, each = rings.levels.nodes, shape.rows_each
     operations = sum(_operations(problem, w.assignment) for node in nodes for w in node.writes)
-    loads, stores = [*rings.loaded()], len(rings.levels.finals)
+    loads, stores = rings.loaded, len(rings.levels.finals)
     moved = stores if shape.tensor else len(loads) + stores
     beside = PER_ROW + SPLIT * shape.split(problem.itemsize)
     thread = each * (4 * operations + beside * len(nodes)) + PER_FIELD * moved + PER_CLOCK

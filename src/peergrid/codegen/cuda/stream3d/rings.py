@@ -5,7 +5,6 @@ Planes are counted from the clock (see `reads`): a node makes the plane `lead` a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -149,7 +148,7 @@ class Rings:
     def fits(self) -> bool:
         """True if a tile stores any cells, and reads any: without fields to read there is nothing to stream."""
         lost = [self.reads.growth.below[axis] + self.reads.growth.above[axis] for axis in (1, 2)]
-        return any(self.loaded()) and self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
+        return bool(self.loaded) and self.shape.rows > lost[0] and self.shape.columns >= lost[1] + 16
 
     @property
     def kept(self) -> int:
@@ -261,6 +260,7 @@ class Rings:
     def _uses_of(self, value: Value) -> list[Use]:
         return list(self.reads.of_value.get(value, ()))
 
-    def loaded(self) -> Iterator[Ring]:
+    @cached_property
+    def loaded(self) -> tuple[Ring, ...]:
         """The rings that are filled from memory."""
-        return (ring for ring in self.rings.values() if ring.value.source)
+        return tuple(ring for ring in self.rings.values() if ring.value.source)

@@ -37,7 +37,7 @@ def copied(rings: Rings) -> bool:
     a clock later, or two where the barrier is split, have the time.
     """
     shape, size = rings.shape, rings.problem.itemsize
-    for ring in rings.loaded():
+    for ring in rings.loaded:
         rows, columns = ring.extents(shape)
         if columns * size > MOST * ELEMENT or rows > MOST:
             return False
@@ -48,9 +48,8 @@ def tensors(rings: Rings, given: Any, stored: Callable[[str], Stored], encode: E
     """The last struct of a launch, if its shape has such copies; given: its arguments; stored: where a field is."""
     if not rings.shape.tensor:
         return ()
-    loaded, names = list(rings.loaded()), list(rings.whole.fields)
-    found = np.zeros(len(loaded), TENSOR)
-    for place, ring in zip(found, loaded, strict=True):
+    names, found = list(rings.whole.fields), np.zeros(len(rings.loaded), TENSOR)
+    for place, ring in zip(found, rings.loaded, strict=True):
         name, size = ring.value.field, rings.problem.itemsize
         height, width = ring.extents(rings.shape)
         number, cells = names.index(name), stored(name)

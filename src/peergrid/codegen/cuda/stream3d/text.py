@@ -140,7 +140,7 @@ class Text:
     def _declarations(self) -> Iterator[str]:
         """The rings and, for each, the name by which updates read it."""
         yield "// Rings: start, planes, oldest and newest, columns left and right, rows above and below, planes kept."
-        numbered = {ring.value: number for number, ring in enumerate(self.rings.loaded())}
+        numbered = {ring.value: number for number, ring in enumerate(self.rings.loaded)}
         for value, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
             text = f"Ring<{', '.join(map(str, (*numbers, ring.kept_from, ring.kept, ring.youngest)))}>"
@@ -197,7 +197,7 @@ class Text:
         counts = list(dict.fromkeys(f"{ring_name(r.value)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
-            fields=", ".join(ring_name(ring.value) for ring in rings.loaded()),
+            fields=", ".join(ring_name(ring.value) for ring in rings.loaded),
             rings=", ".join(map(ring_name, rings.rings)),
             nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
             counts=", ".join(counts),
@@ -207,7 +207,7 @@ class Text:
             state=", ".join(
                 (
                     *counts,
-                    *(f"{copies}<{ring_name(r.value)}>" for r in rings.loaded()),
+                    *(f"{copies}<{ring_name(r.value)}>" for r in rings.loaded),
                     *profiles,
                 )
             ),
@@ -217,5 +217,5 @@ class Text:
             entry=ENTRY,
             parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
             more=f"{more}, {'tensors.of' if rings.shape.tensor else 'nullptr'}",
-            tensors=TENSORS.format(count=len(list(rings.loaded()))) if rings.shape.tensor else "",
+            tensors=TENSORS.format(count=len(rings.loaded)) if rings.shape.tensor else "",
         )
