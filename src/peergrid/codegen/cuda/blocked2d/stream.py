@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from peergrid.codegen.cuda.blocked.kernel import TileKernel
 from peergrid.codegen.cuda.blocked.levels import Levels, Node, levels
@@ -122,15 +123,15 @@ class StreamPlan2D:
         """The columns that a cell reads to either side."""
         return max((1, *(abs(read.offset[1]) for node in self.nodes for read in self._reads(node))))
 
-    @property
-    def loaded_rows(self) -> int:
-        """The rows that a thread has from the rings at once."""
-        return sum(ring.value.depth for ring in self.rings.values())
+    @cached_property
+    def loaded_rows(self) -> tuple[int, ...]:
+        """The rows of each field that a thread has from the rings at once."""
+        return tuple(self.rings[name].value.depth if name in self.rings else 0 for name in self.problem.fields)
 
     @property
     def in_registers(self) -> bool:
         """True where compilers keep a thread's rows in registers, with what it gets of its neighbours."""
-        rows = len(self.levels.made) * self.levels.period + self.loaded_rows
+        rows = len(self.levels.made) * self.levels.period + sum(self.loaded_rows)
         kept = rows * (self.shape.columns + 2 * self.reach) * self.problem.itemsize
         return kept + FIELD_BYTES * len(self.problem.fields) <= MOST_BYTES
 
@@ -215,7 +216,7 @@ class StreamPlan2D:
         reads = [self._reads(node) for node in self.nodes]
         every = [r for some in reads for r in some]
         steps = range(self.shape.steps)
-        depths = [rings[name].value.depth if name in rings else 0 for name in fields]
+        *first_loaded, loaded_rows = accumulate(self.loaded_rows, initial=0)
         given = constants(
             STEPS=self.shape.steps,
             STAGES=self._count,
@@ -229,8 +230,8 @@ class StreamPlan2D:
             BELOW=below,
             AHEAD=self.shape.ahead,
             KEPT=self.levels.period,
-            LOADED_ROWS=max(1, self.loaded_rows),
-            FIRST_LOADED=[sum(depths[:k]) for k in range(len(fields))],
+            LOADED_ROWS=max(1, loaded_rows),
+            FIRST_LOADED=first_loaded,
             LAST_LAG=self.levels.lag,
             NORM=fields.index(self.norm) if self.norm else -1,
             EARLY=self.early,
