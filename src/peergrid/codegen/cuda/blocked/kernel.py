@@ -53,7 +53,6 @@ class TileKernel:
     whole: see `Program`.
     """
 
-    problem: Problem
     steps: int
     norm: str | None
     entry: str
@@ -68,8 +67,8 @@ class TileKernel:
     alike: bool = False
     whole: bool = True
 
-    def text(self, *, exchange: bool = False) -> str:
-        """The text of the kernel itself; exchange: it deals with neighbours."""
+    def text(self, entry: str, *, exchange: bool) -> str:
+        """The text of the kernel itself under a name; exchange: it deals with neighbours."""
         more = *(("Exchange exchange",) if exchange else ()), *(("Norms norms",) if self.norm else ())
         call = CALLS[self.by].format(
             exchange="exchange_" if exchange else "",
@@ -81,7 +80,7 @@ class TileKernel:
         )
         return KERNEL.format(
             bounds=self.bounds,
-            entry=f"{self.entry}_peer" if exchange else self.entry,
+            entry=entry,
             parameters=", ".join(f"const __grid_constant__ {parameter}" for parameter in ("Arguments a", *more)),
             call=call,
         )
@@ -91,9 +90,9 @@ class TileKernel:
 def program(problem: Problem, kernel: TileKernel, tables: str = "") -> Program:
     """A kernel as what is launched; tables: those of an exchange, which it then deals with itself."""
     templates = (*kernel.templates, *(("peer2d.cuh",) if tables else ()))
-    text = kernel.text(exchange=bool(tables))
-    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, text, tables=tables)
     entry = f"{kernel.entry}_peer" if tables else kernel.entry
+    text = kernel.text(entry, exchange=bool(tables))
+    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, text, tables=tables)
     return Program(source, entry, kernel.threads, kernel.shared_bytes, kernel.tiles_per_block, kernel.whole)
 
 

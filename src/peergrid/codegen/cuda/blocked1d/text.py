@@ -25,7 +25,6 @@ class Interior1D:
         """The kernel itself: a warp makes a range of tiles."""
         shape, threads = self.tile.shape, 32 * self.tile.shape.warps
         return TileKernel(
-            self.tile.problem,
             shape.steps,
             None,
             "tile1d",
@@ -84,7 +83,6 @@ class Boundary1D:
     def kernel(self) -> TileKernel:
         """The kernel itself: a tile for each block."""
         return TileKernel(
-            self.tile.problem,
             self.tile.shape.steps,
             None,
             "tile1d_boundary",

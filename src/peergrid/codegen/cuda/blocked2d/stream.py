@@ -58,7 +58,6 @@ class StreamPlan2D:
     def kernel(self) -> TileKernel:
         """The kernel of the tiles."""
         return TileKernel(
-            self.problem,
             self.shape.steps,
             self.norm,
             "stream2d",

@@ -32,7 +32,6 @@ class Boundary2D(BoundaryRings):
         steps, threads = self.steps, 32 * (self.steps + 1)
         blocks = max(1, min(self.blocks, H200.registers // (FEW_REGISTERS * threads)))
         return TileKernel(
-            self.problem,
             steps,
             self.norm,
             "edge2d",

@@ -126,7 +126,6 @@ class StripKernel2D:
         bounded = self.warps == 1 and max(map(_registers, self.parts)) <= self.beside
         warp_bytes = max(-(-part.warp_bytes // 128) * 128 for part in self.parts)
         return TileKernel(
-            self.problem,
             self.parts[0].shape.steps,
             self.norm,
             "layer2d",
