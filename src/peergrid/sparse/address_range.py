@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -37,11 +36,11 @@ class OneRange:
         page = max(driver.granularity(ordinal) for ordinal in devices.ordinals)
         ends = [-(-end // page) * page for end in accumulate(sizes, initial=0)]
         address = devices.on(0).reserve(ends[-1])
-        devices.on_close(0, partial(driver.unreserve, address, ends[-1]))
+        devices.on_close(0, driver.unreserve, address, ends[-1])
         for device, (lo, hi) in enumerate(pairwise(ends)):
             if lo < hi:
                 devices.on(device).map_memory(address + lo, hi - lo, devices.ordinals[device])
-                devices.on_close(device, partial(driver.unmap, address + lo, hi - lo))
+                devices.on_close(device, driver.unmap, address + lo, hi - lo)
         return cls(devices, address, tuple(pairwise(ends)))
 
     def grant(self, spans: Sequence[Span]) -> None:

@@ -138,7 +138,7 @@ class Devices:
             return self.zeroed_host(count)
         first, pointer = self.mine[0], self.processes.shared(count)
         self.on(first).register_host(pointer, count)
-        self._on_close(first, self.driver.unregister_host, pointer)
+        self.on_close(first, self.driver.unregister_host, pointer)
         return pointer
 
     def opened(self, device: int, handle: bytes) -> int:
@@ -177,7 +177,7 @@ class Devices:
             executable = self.driver.instantiate(graph)
         finally:
             _quietly(self.driver.destroy_graph, graph)
-        self._on_close(device, self.driver.destroy_executable, executable)
+        self.on_close(device, self.driver.destroy_executable, executable)
         return executable
 
     def give_up_capture(self, device: int, stream: int) -> None:
@@ -202,23 +202,21 @@ class Devices:
     def _restore(self) -> None:
         _quietly(self.driver.make_current, self._before)
 
-    def on_close(self, device: int, action: Callable[[], None]) -> None:
+    def on_close(self, device: int, action: Callable[..., None], *args: int) -> None:
         """Do something on a device, before what was taken earlier is given back."""
-        self._on_close(device, lambda _: action(), 0)
+
+        def undo() -> None:
+            self.on(device)
+            action(*args)
+
+        self._stack.callback(_quietly, undo)
 
     def _taken(self, device: int, take: Callable[..., int], give_back: Callable[[int], None], *args: Any) -> int:
         """A handle of the driver on a device, which `close` gives back."""
         self.on(device)
         handle = take(*args)
-        self._on_close(device, give_back, handle)
+        self.on_close(device, give_back, handle)
         return handle
-
-    def _on_close(self, device: int, action: Callable[[int], None], handle: int) -> None:
-        def undo() -> None:
-            self.on(device)
-            action(handle)
-
-        self._stack.callback(_quietly, undo)
 
 
 @contextmanager
