@@ -27,8 +27,8 @@ def first_nonfinite(execution: ExecutionContext, name: str, slot: int) -> Index 
 
 
 def _search(execution: ExecutionContext, device: int, name: str, slot: int, owned: Box) -> tuple[Any, ...] | None:
-    block, found = execution.memory.plan.blocks[device][name], execution.found(device)
-    driver = execution.devices.on(device)
+    block, driver = execution.memory.plan.blocks[device][name], execution.devices.on(device)
+    found = execution.once(("found", device), lambda: execution.devices.allocate(device, 8))
     driver.upload(found, np.array([NOWHERE], np.int64))
     values = np.zeros(1, service.SEARCH)
     values["values"] = execution.memory.address(device, name, slot, owned.lo)

@@ -193,10 +193,6 @@ class ExecutionContext:
             self._made[key] = make()
         return cast(Made, self._made[key])
 
-    def found(self, device: int) -> int:
-        """A word of device memory for an answer."""
-        return self.once(("found", device), lambda: self.devices.allocate(device, 8))
-
     def close(self) -> None:
         try:
             self.programs.close()
