@@ -23,11 +23,11 @@ from passes import Built, LoadedPass, build
 from planes import PAD, Memory
 from problems import jacobi_problem, radar_problem, sweep_jacobi, sweep_yee, yee_problem
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.tiles import boundary_tiles
 from peergrid.codegen.cuda.common.arguments import RECEIVER, REGION
+from peergrid.codegen.cuda.common.program import Launch, Program
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.stencil import Problem
 

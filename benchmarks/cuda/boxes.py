@@ -22,9 +22,9 @@ from gpu import Device, Module, check, start
 from planes import Memory
 from problems import radar_problem, yee_problem
 
-from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.nvrtc import compile_cubin
 from peergrid.grid import Box
 from peergrid.grid.partition import Partition

@@ -13,9 +13,9 @@ from cuda.bindings import driver
 from gpu import Module, check, start
 from planes import Memory
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS
 from peergrid.codegen.nvrtc import compile_cubin
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from gpu import Device
 
-from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.stencil import Problem
 
 PAD = 32

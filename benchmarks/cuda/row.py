@@ -13,10 +13,10 @@ import numpy as np
 from cuda.bindings import driver
 from gpu import Device, Module, check, start
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.cuda.common.program import Launch, Program
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_ROWS

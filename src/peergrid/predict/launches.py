@@ -14,11 +14,11 @@ import numpy as np
 
 from peergrid.codegen.cuda.blocked.instructions import instructions, placed, slowest
 from peergrid.codegen.cuda.blocked.levels import levels
-from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.choose import shape1d, shape2d, shape3d
+from peergrid.codegen.cuda.common.program import Launch, Program
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.onestep import OneStepKernels, OneStepLaunch
@@ -119,7 +119,7 @@ def _single(site: Site, kernels: OneStepKernels, launch: OneStepLaunch, touched:
     if kind == "wide":
         parts = [(launch.box, kernels.wide[int(number)])]
     else:
-        parts = [(box, (kernels.cells if kind == "cells" else kernels.rows)[at]) for box, at in launch.regions]
+        parts = [(box, (kernels.cells if kind == "cells" else kernels.rows)[at]) for at, box in launch.regions]
     moved = sum(box.size * _fields(site.problem, variant) for box, variant in parts) * site.problem.itemsize
     results = sum(box.size * _results(site.problem, variant) for box, variant in parts)
     resident = min(THREADS // launch.threads, site.gpu.registers // (launch.threads * SINGLE_REGISTERS))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.errors import UsageError
 from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices

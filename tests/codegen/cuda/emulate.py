@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from host_kernels import COMPILER, kernels, library
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program
 from peergrid.codegen.cuda.blocked1d.pass_kernel import PassKernel1D
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.norm import NORMS
+from peergrid.codegen.cuda.common.program import Launch, Program
 from peergrid.codegen.cuda.stream3d.pass_kernel import PassKernel3D
 from peergrid.codegen.norm import NORM_ROWS
 from peergrid.grid import Array, Box, Index

@@ -15,11 +15,11 @@ from stream_examples import absorbers, jacobi, radar, relaxation, relaxed_thrice
 from table_problems import layered
 
 from peergrid.bench.own import shipped_waves
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.shape import Shape
 from peergrid.codegen.cuda.blocked2d.strips.kernel import LARGE_BLOCK, left, tiles_in_block
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.nvrtc import Resources, resources

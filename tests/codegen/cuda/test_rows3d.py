@@ -60,7 +60,7 @@ def test_blocks_of_a_table_follow_one_another() -> None:
         table = launch.table()
         assert list(table["first"]) == sorted(table["first"])
         assert launch.blocks > table["first"][-1]
-        cells = sum(box.size for box, _ in launch.regions)
+        cells = sum(box.size for _, box in launch.regions)
         assert launch.blocks * THREADS * 4 >= cells
 
 

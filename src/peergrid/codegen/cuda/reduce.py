@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
 from peergrid.codegen.cuda.common.names import flag, flags, identifiers
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of

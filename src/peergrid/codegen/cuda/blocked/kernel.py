@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
 from peergrid.stencil.remember import remembered

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Launch, Program, numbered, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
+from peergrid.codegen.cuda.common.program import Launch, Program, numbered, regions_of, serving
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 

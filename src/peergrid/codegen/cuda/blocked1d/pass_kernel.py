@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.kernel import program
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked1d.shape import Shape1D, Tile1D
 from peergrid.codegen.cuda.blocked1d.text import Boundary1D, Interior1D
 from peergrid.codegen.cuda.blocked1d.tiles import tiles
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.grid import Box
 from peergrid.stencil import Problem
 

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Self
 
 from peergrid.codegen.cuda.blocked.kernel import HELPERS, program
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
@@ -32,6 +31,7 @@ from peergrid.codegen.cuda.blocked2d.strips.kernel import (
 )
 from peergrid.codegen.cuda.blocked2d.tiles import Cut, Strip, rows_of, tiles
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.norm import NORM_COLUMNS, NORM_LEAVES, NORM_ROWS
 from peergrid.codegen.regions import FAR

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.strips.kernel import left
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.grid import Box
 

@@ -13,11 +13,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.blocked.kernel import Plan, unit
-from peergrid.codegen.cuda.blocked.program import Program, regions_of, serving
 from peergrid.codegen.cuda.blocked.tiles import Tiles
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
 from peergrid.codegen.cuda.blocked2d.tiles import tiles
 from peergrid.codegen.cuda.common.arguments import REGION
+from peergrid.codegen.cuda.common.program import Program, regions_of, serving
 from peergrid.codegen.cuda.fused.block import Block2D
 from peergrid.codegen.cuda.fused.exchange import ExchangeTables
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel

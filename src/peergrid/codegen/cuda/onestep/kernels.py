@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, repeat
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.common.arguments import REGION, Arguments, prelude
+from peergrid.codegen.cuda.common.arguments import Arguments, prelude
+from peergrid.codegen.cuda.common.program import numbered
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep import cell, rows3d
 from peergrid.codegen.cuda.onestep.groups import Group, groups, scratch_fields
@@ -45,7 +47,8 @@ class OneStepLaunch:
     """One kernel of a unit: its thread blocks, and the box or the table of regions it works on.
 
     receivers: whether the kernel records receivers; then the box names the cells whose receivers it records;
-    concurrent: whether it may run at the same time as the next one; firsts: the first thread block of each region.
+    concurrent: whether it may run at the same time as the next one; regions: boxes with the numbers of their variants;
+    firsts: the first thread block of each.
     """
 
     unit: int
@@ -53,17 +56,15 @@ class OneStepLaunch:
     blocks: int
     threads: int
     box: Box
-    regions: tuple[tuple[Box, int], ...] = ()
+    regions: tuple[tuple[int, Box], ...] = ()
     receivers: tuple[int, ...] = ()
     concurrent: bool = False
     firsts: tuple[int, ...] = ()
 
-    def table(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    def table(self) -> NDArray[Any]:
         """The table of regions as the kernel reads it."""
-        rows = np.zeros(len(self.regions), REGION)
-        for row, (box, variant), first in zip(rows, self.regions, self.firsts, strict=True):
-            row["lo"][: box.ndim], row["hi"][: box.ndim] = box.lo, box.hi
-            row["variant"], row["first"] = variant, first
+        rows = numbered(self.regions)
+        rows["first"] = self.firsts
         return rows
 
 
@@ -180,10 +181,10 @@ class OneStepKernels:
         """The launch of row regions; the parts of one share their first block."""
         if not parts:
             return []
-        found, table = rows3d.row_regions(parts), list[tuple[Box, int]]()
+        found, table = rows3d.row_regions(parts), list[tuple[int, Box]]()
         firsts, blocks = list[int](), 0
         for region in found:
-            table += [(part.box, self.rows.index(part.variant)) for part in region.regions]
+            table += [(self.rows.index(part.variant), part.box) for part in region.regions]
             firsts += [blocks] * len(region.parts)
             blocks += region.blocks(self.arguments.width)
         return [
@@ -193,8 +194,8 @@ class OneStepKernels:
     def _cells(self, group: int, parts: list[Region]) -> list[OneStepLaunch]:
         if not parts:
             return []
-        table = tuple((region.box, self.cells.index(region.variant)) for region in parts)
-        *firsts, blocks = accumulate((-(-box.size // cell.THREADS) for box, _ in table), initial=0)
+        table = tuple((self.cells.index(region.variant), region.box) for region in parts)
+        *firsts, blocks = accumulate((-(-box.size // cell.THREADS) for _, box in table), initial=0)
         return [OneStepLaunch(group, f"cells_{group}", blocks, cell.THREADS, parts[0].box, table, firsts=tuple(firsts))]
 
 

@@ -10,7 +10,7 @@ from math import ceil, prod
 
 from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
-from peergrid.codegen.cuda.blocked.program import Launch, Program, regions_of
+from peergrid.codegen.cuda.common.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.cuda.stream3d.core import core, streamed

@@ -9,9 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
 from peergrid.codegen.cuda.blocked.tiles import Tiles
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.stream3d.core import core, unmirrored_by
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.tensors import Encode, Stored, tensors

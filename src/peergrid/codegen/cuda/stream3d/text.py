@@ -9,9 +9,9 @@ from functools import cached_property
 from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.kernel import HELPERS
 from peergrid.codegen.cuda.blocked.levels import Node
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.common.names import flag
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.stream3d.bounds import around, bounds, known

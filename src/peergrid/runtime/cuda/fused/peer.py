@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.fused.chain import Chain, hosts_of_devices, passed

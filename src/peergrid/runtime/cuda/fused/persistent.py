@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.cuda.fused.persistent import PASSES, PersistentKernel
 from peergrid.codegen.cuda.persistent_choice import resident
 from peergrid.runtime.cuda.commands.writer import CommandWriter

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.memory.fields import Places

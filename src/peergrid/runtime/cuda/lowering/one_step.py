@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 
-from peergrid.codegen.cuda.blocked.program import Program, receiver_table
+from peergrid.codegen.cuda.common.program import Program, receiver_table
 from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.regions import Later
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Program
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.grid import Box
 from peergrid.runtime.cuda.device.devices import Devices
 

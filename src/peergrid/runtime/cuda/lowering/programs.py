@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from peergrid.codegen.cuda.blocked.program import Program
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.skeletons import expanded
 from peergrid.runtime.cuda.device.devices import Devices
 from peergrid.runtime.cuda.lowering.sources import written

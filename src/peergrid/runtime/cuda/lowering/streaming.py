@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from peergrid.codegen.cuda.blocked.program import Launch
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel
 from peergrid.codegen.cuda.stream3d.tensors import tensors
 from peergrid.grid import Box

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from peergrid.codegen.cuda.blocked.program import Launch
 from peergrid.codegen.cuda.blocked.tiled import TiledKernel
+from peergrid.codegen.cuda.common.program import Launch
 from peergrid.codegen.cuda.stream3d.remainder import Remainder, remainders
 from peergrid.grid import Box
 from peergrid.grid.box import intersect, subtract
