@@ -63,7 +63,7 @@ def rotation(problem: Problem) -> Rotation | None:
     fields, usual = rotating_fields(problem), [n for n, assigned in enumerate(usual_updates(problem)) if assigned]
     if problem.grid.ndim < 3 or not fields or not usual or scratch_fields(problem):
         return None
-    early = [stage for stage in problem.stages[: usual[-1]] if not _usual(problem, stage)]
+    early = [stage for n, stage in enumerate(problem.stages[: usual[-1]]) if n not in usual]
     late, main = problem.stages[usual[-1] + 1 :], problem.stages[usual[-1]]
     alone = all(len(problem.stages[number].updates) == 1 for number in usual)
     recorded = any(receiver.field in fields for receiver in problem.receivers)
@@ -90,10 +90,6 @@ def rotation(problem: Problem) -> Rotation | None:
         replace(problem, stages=tuple(early), receivers=problem.receivers if heard_early else ()) if early else None,
         replace(problem, stages=(results, *late), receivers=() if heard_early else problem.receivers),
     )
-
-
-def _usual(problem: Problem, stage: Stage) -> bool:
-    return bool(usual_updates(problem)[problem.stages.index(stage)])
 
 
 def _made_once(problem: Problem, number: int, fields: Mapping[str, str]) -> bool:
