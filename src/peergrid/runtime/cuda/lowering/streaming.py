@@ -86,7 +86,8 @@ class StreamingPlan(KernelPlan):
 
     def behind(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
         """The plan, with its cells, whose launches go on from what the stream has made."""
-        if cells := self._changed_behind(parts.after):
+        found = self.setting.rotation
+        if cells := parts.after if found is None else found.late_parts(parts.after):
             yield self._behind, cells
 
     def soon(self, device: int, box: Box, boxes: Boxes, sent: frozenset[str]) -> bool:
@@ -151,10 +152,6 @@ class StreamingPlan(KernelPlan):
         """The setting of a part of the rotation's stages: it serves all receivers or none."""
         recorded = self.setting.recorded if problem.receivers else ((),) * len(self.setting.recorded)
         return replace(self.setting, problem=problem, recorded=recorded)
-
-    def _changed_behind(self, after: Boxes) -> Boxes:
-        """The cells that kernels behind the stream make, of those that are made anew."""
-        return after if self.setting.rotation is None else self.setting.rotation.late_parts(after)
 
     def _parts(self, device: int, boxes: Boxes) -> Parts:
         parts = self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
