@@ -119,13 +119,17 @@ class Plan:
         slots = [block.bytes for name, block in blocks.items() for _ in range(self.slots(name))]
         return slots + self.scratch_sets * [blocks[name].bytes for name in self.scratch]
 
+    @property
+    def trace_bytes(self) -> int:
+        """Bytes of the records of all receivers."""
+        return len(self.layout.problem.receivers) * self.total_steps * self.layout.problem.itemsize
+
     def bytes(self, device: int) -> int:
         """Bytes of device memory that a device needs."""
         problem, blocks = self.layout.problem, self.blocks[device]
         between = self.between * sum(blocks[name].bytes for name in problem.state) + self._dense_bytes(device)
         series = sum({id(values): values.nbytes for values in _series(problem)}.values())
-        traces = len(problem.receivers) * self.total_steps * problem.itemsize
-        return sum(self._arrays(device)) + between + series + traces
+        return sum(self._arrays(device)) + between + series + self.trace_bytes
 
     def taken(self, device: int, more: int = 0) -> int:
         """Bytes that a device has less, as its driver reports, while the run is in it; more: needed beside these."""
@@ -202,7 +206,7 @@ class FieldMemory:
         }
         self._places: dict[tuple[int, int, Box | None], Places] = {}
         self.recorded = [owned_receivers(self.layout, d) for d in range(devices.count)]
-        self._traces = {d: self._allocated(d, self._trace_values * problem.itemsize) for d in devices.mine}
+        self._traces = {d: self._allocated(d, plan.trace_bytes) for d in devices.mine}
 
     def _taken(self, device: int, name: str, sharing: Sharing) -> int:
         """The memory of a slot; of the heap of all processes for what they put into each other's, as much in each."""
@@ -347,10 +351,6 @@ class FieldMemory:
     def owned(self, device: int, name: str) -> Box:
         """The cells of a field that a device owns."""
         return self.layout.partition.owned(device) & self.layout.problem.fields[name].box
-
-    @property
-    def _trace_values(self) -> int:
-        return len(self.layout.problem.receivers) * self.plan.total_steps
 
     def _shifted(self, pointer: int, block: BlockLayout) -> int:
         """The address that cell 0 would have."""
