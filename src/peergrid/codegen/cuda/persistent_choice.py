@@ -16,6 +16,7 @@ from peergrid.codegen.cuda.blocked.interior import obstacles
 from peergrid.codegen.cuda.blocked.levels import levels
 from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked2d.pass_kernel import PassKernel
+from peergrid.codegen.cuda.blocked2d.tiles import rows_of
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel, registers
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
@@ -107,7 +108,7 @@ def _cost_of(kernel: PersistentKernel, box: Box, blocks: int) -> float:
     """The same of one device with so many blocks; block `b` takes units `b`, `b + blocks` and so on, edges first."""
     made, tiles = kernel.made, kernel.tiles(box, blocks)
     beside = overhead(made.problem, made.steps)
-    interior_cost = beside + max((tile.hi[0] - tile.lo[0] for tile in tiles.interior), default=0)
+    interior_cost = beside + max(map(rows_of, tiles.interior), default=0)
     boundary_cost = _boundary_row(made.problem) * (kernel.rows + beside)
     boundaries, units = len(tiles.boundary), kernel.units(tiles.interior, tiles.boundary)
     busiest = max(
