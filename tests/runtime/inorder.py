@@ -11,6 +11,7 @@ from peergrid.runtime.executor import refuse_norms
 from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import allocate, collect, copy, fill, first_nonfinite, owned_receivers
 from peergrid.runtime.norms import Norms
+from peergrid.runtime.reductions import Reductions
 from peergrid.runtime.reference import ReferenceKernel
 from peergrid.runtime.reference_norm import reference_sums
 from peergrid.runtime.reference_reduction import reference_reductions
@@ -28,7 +29,7 @@ class InOrderExecutor:
     def __init__(self, layout: Layout, total_steps: int, kernel: Kernel | None = None, norm: str | None = None) -> None:
         self.layout = layout
         self._norms = None if norm is None else Norms(layout, norm, total_steps, reference_sums)
-        self._reductions = reference_reductions(layout, total_steps)
+        self._reductions = Reductions(layout, total_steps, *reference_reductions(layout.problem))
         self.kernel = kernel or ReferenceKernel(layout.problem)
         self.memories = [allocate(layout, device) for device in range(layout.devices)]
         self.recorded = [owned_receivers(layout, device) for device in range(layout.devices)]

@@ -108,8 +108,7 @@ def _on_virtual_devices(
 
     folder = cache or default_cache()
     norms = None if norm is None else Norms(plan, norm, steps, compiled_sums(plan.problem.grid.dtype, folder))
-    shared = mine is not None
-    reductions = compiled_reductions(plan, steps, folder, shared=shared) if plan.problem.reductions else None
+    reductions = compiled_reductions(plan.problem, folder) if plan.problem.reductions else None
     without_memory = rotating(plan, norm)
     compiled = compile_kernel(plan.problem, folder, rotate=bool(without_memory))
     left = passing_fields(plan.problem) - {norm, *without_memory}

@@ -31,6 +31,8 @@ Values = Callable[[Reduction, DeviceMemory, Box, int], Array]
 """The values of a reduction's expression on a box, from the fields in a slot; what is returned may be overwritten by
 the next call for the same memory."""
 
+Arithmetic = tuple[Values, Leaves]
+
 
 @dataclass
 class _Open:

@@ -14,18 +14,17 @@ from peergrid.codegen.reductions import leaves
 from peergrid.grid import Array, Box
 from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.memory import Block, DeviceMemory
-from peergrid.runtime.reductions import Reductions, Values
+from peergrid.runtime.reductions import Arithmetic, Values
 from peergrid.runtime.reference import ReferenceKernel
-from peergrid.schedule import Layout
 from peergrid.stencil import Assignment, Problem, Reduction, Update
 
 VALUE = "value of the reduction"
 MakeKernel = Callable[[Problem], Kernel]
 
 
-def reference_reductions(layout: Layout, total_steps: int, *, shared: bool = False) -> Reductions:
-    """The reductions of a run by plain NumPy, which define correct results; shared: as `Reductions` has it."""
-    return Reductions(layout, total_steps, values_by(ReferenceKernel, layout.problem), leaves, shared=shared)
+def reference_reductions(problem: Problem) -> Arithmetic:
+    """The arithmetic of a problem's reductions by plain NumPy, which defines correct results."""
+    return values_by(ReferenceKernel, problem), leaves
 
 
 def value_problem(problem: Problem, one: Reduction) -> Problem:

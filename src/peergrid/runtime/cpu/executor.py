@@ -25,7 +25,7 @@ from peergrid.runtime.kernel import Kernel, Pass
 from peergrid.runtime.mail import Letter, LocalMail, Mail
 from peergrid.runtime.memory import allocate, collect, copy, fill, first_nonfinite, keeps_value, owned_receivers, views
 from peergrid.runtime.norms import Norms
-from peergrid.runtime.reductions import Reductions
+from peergrid.runtime.reductions import Arithmetic, Reductions
 from peergrid.runtime.reference_reduction import reference_reductions
 from peergrid.runtime.trace.recorder import Log, Position, Recorded, Recorder, Silent
 from peergrid.runtime.trace.stopwatch import Stopwatch
@@ -71,7 +71,7 @@ class ThreadedExecutor:
     """An `Executor` on virtual devices.
 
     timeout: seconds without progress until a wait fails; recorder: receives all events; norms: of a field, computed in
-    each pass; reductions: their computation (None: that of the reference); devices: those of this process (None: all);
+    each pass; reductions: their arithmetic (None: that of the reference); devices: those of this process (None: all);
     mail: carries messages to and from the others; within: the kernel for passes that another one follows directly,
     which does not store its fields `left`.
     """
@@ -86,7 +86,7 @@ class ThreadedExecutor:
         timeout: float = 60.0,
         recorder: Recorder | None = None,
         norms: Norms | None = None,
-        reductions: Reductions | None = None,
+        reductions: Arithmetic | None = None,
         rotating: Mapping[str, str] = MappingProxyType({}),
         within: CpuKernel | None = None,
         devices: Sequence[int] | None = None,
@@ -97,7 +97,8 @@ class ThreadedExecutor:
         self.within = within
         self._last = 0
         self._norms = norms
-        self._reductions = reductions or reference_reductions(layout, total_steps, shared=devices is not None)
+        arithmetic = reductions or reference_reductions(layout.problem)
+        self._reductions = Reductions(layout, total_steps, *arithmetic, shared=devices is not None)
         mine = range(layout.devices) if devices is None else devices
         crowded = f"{len(mine)} virtual devices share {cores()} processors; one device per processor is faster."
         self.notes = (crowded,) if len(mine) > CROWD * cores() else ()

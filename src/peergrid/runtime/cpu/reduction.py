@@ -11,23 +11,22 @@ from peergrid.codegen.cpu import common
 from peergrid.codegen.reductions import Doubles, neutral
 from peergrid.grid import Array
 from peergrid.runtime.cpu.kernel import compile_kernel
-from peergrid.runtime.reductions import Leaves, Reductions
+from peergrid.runtime.reductions import Arithmetic, Leaves
 from peergrid.runtime.reference_reduction import values_by
-from peergrid.schedule import Layout
+from peergrid.stencil import Problem
 from peergrid.stencil.reduction import ReductionKind
 
 CODES: dict[ReductionKind, int] = {"sum": 0, "mean": 0, "l2": 1, "max": 2, "min": 3}  # of reduce.ll
 
 
-def compiled_reductions(layout: Layout, total_steps: int, cache: Path | None, *, shared: bool = False) -> Reductions:
-    """The reductions of a run; cache: as in `compile_kernel`; shared: as `Reductions` has it."""
-    values = values_by(partial(compile_kernel, cache=cache), layout.problem)
-    return Reductions(layout, total_steps, values, compiled_leaves(layout, cache), shared=shared)
+def compiled_reductions(problem: Problem, cache: Path | None) -> Arithmetic:
+    """The arithmetic of a problem's reductions; cache: as in `compile_kernel`."""
+    return values_by(partial(compile_kernel, cache=cache), problem), compiled_leaves(problem, cache)
 
 
-def compiled_leaves(layout: Layout, cache: Path | None) -> Leaves:
+def compiled_leaves(problem: Problem, cache: Path | None) -> Leaves:
     """The results of leaves of the grid's type."""
-    add_up = common.reduce(layout.problem.grid.dtype, cache)
+    add_up = common.reduce(problem.grid.dtype, cache)
 
     def leaves(kind: ReductionKind, values: Array, first: int) -> Doubles:
         found = np.empty(len(values))
