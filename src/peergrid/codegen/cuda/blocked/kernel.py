@@ -92,7 +92,7 @@ def program(problem: Problem, kernel: TileKernel, tables: str = "") -> Program:
     templates = (*kernel.templates, *(("peer2d.cuh",) if tables else ()))
     entry = f"{kernel.entry}_peer" if tables else kernel.entry
     text = kernel.text(entry, exchange=bool(tables))
-    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, text, tables=tables)
+    source = unit(problem, kernel.steps, kernel.norm, templates, kernel.plans, text, tables)
     return Program(source, entry, kernel.threads, kernel.shared_bytes, kernel.tiles_per_block, kernel.whole)
 
 
@@ -103,7 +103,7 @@ def unit(
     templates: Sequence[str],
     plans: Sequence[Plan],
     kernel: str,
-    tables: str = "",
+    tables: str,
 ) -> str:
     """The text for passes of so many steps; templates: files of `skeletons`; kernel: what is to follow the plans;
     tables: further ones that the templates ask for.

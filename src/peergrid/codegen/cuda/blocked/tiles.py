@@ -20,7 +20,7 @@ class Tiles:
     layer: tuple[tuple[int, Box], ...] = ()
 
 
-def chunks(rows: int, strips: int, slots: int, lost: int, align: int = 1, least: int = 32, most: int = FAR) -> int:
+def chunks(rows: int, strips: int, slots: int, lost: int, align: int, least: int, most: int = FAR) -> int:
     """In how many chunks to cut the rows: the fewest rows, redundant ones included, for the busiest slot.
 
     least, most: rows of a chunk.

@@ -32,9 +32,9 @@ class Cut:
     columns: int
     margin: int
     boundary_columns: int
-    boundary_rows: int = 64
-    align: tuple[int, int] = (1, 8)
-    least_rows: int = 32
+    boundary_rows: int
+    align: tuple[int, int]
+    least_rows: int
     most_rows: int = FAR
 
 

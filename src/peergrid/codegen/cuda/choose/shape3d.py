@@ -68,7 +68,7 @@ def pass3d(problem: Problem, steps: int, gpu: GpuModel = H200) -> PassKernel3D |
     return None
 
 
-def across_edges(problem: Problem, steps: int, gpu: GpuModel = H200) -> StreamKernel | None:
+def across_edges(problem: Problem, steps: int, gpu: GpuModel) -> StreamKernel | None:
     """The kernel that makes `steps` steps of a periodic 3D problem in one pass and can read across its edges; None
     where a pass leaves cells to other kernels.
     """

@@ -32,7 +32,7 @@ class ExchangeTables:
 
     problem: Problem
     steps: int
-    recorded: bool = False
+    recorded: bool
 
     @property
     def source(self) -> str:

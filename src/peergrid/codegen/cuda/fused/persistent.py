@@ -101,7 +101,7 @@ class PersistentKernel:
         )
         plans: tuple[Plan, ...] = (*inside.plans, self.block) if inside else (self.block,)
         templates = (*(inside.templates if inside else ()), "exchange2d.cuh", "block2d.cuh", "persistent2d.cuh")
-        source = unit(self.made.problem, steps, None, templates, plans, kernel, tables=self.links.source)
+        source = unit(self.made.problem, steps, None, templates, plans, kernel, self.links.source)
         return Program(source, "persistent2d", self.threads, self.shared_bytes, self.warps)
 
     def tables(self, box: Box, blocks: int, recorded: Sequence[int] = ()) -> Tables:

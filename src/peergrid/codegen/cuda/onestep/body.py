@@ -56,9 +56,7 @@ class Body:
             self.result(name, read)
         return tuple(found)
 
-    def statements(
-        self, read: Reader, cell: Sequence[str] = (), lane: str = "", nested: int = MOST_NESTED
-    ) -> Iterator[str]:
+    def statements(self, read: Reader, cell: Sequence[str], lane: str = "", nested: int = MOST_NESTED) -> Iterator[str]:
         """One declaration `const R v<n> = …;` for each assignment, in order, and before it what several values use.
 
         cell: texts of the cell's index; lane: what names end with (`v`) or have within (`t`) where several cells are

@@ -78,8 +78,8 @@ class OneStepKernels:
     arguments: Arguments
     wide: tuple[Variant, ...]
     cells: tuple[Variant, ...]
-    rows: tuple[Variant, ...] = ()
-    gpu: GpuModel = H200
+    rows: tuple[Variant, ...]
+    gpu: GpuModel
     carries: bool = True
 
     @classmethod

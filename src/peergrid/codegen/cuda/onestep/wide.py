@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
-from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.onestep.body import Body, Reader
 from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
@@ -102,7 +102,7 @@ class WideKernel:
     arguments: Arguments
     group: Group
     variant: Variant
-    gpu: GpuModel = H200
+    gpu: GpuModel
     most_rows: int = 4
 
     @cached_property

@@ -23,7 +23,7 @@ BARRIERS = LoweringPass("barriers of several devices to events", barriers_to_eve
 WRAPPED = LoweringPass("read across periodic edges within kernels", wrap_in_kernels)
 
 
-def fused_passes(kernel: FusedKernel | None, hosts: Hosts = ()) -> Chain:
+def fused_passes(kernel: FusedKernel | None, hosts: Hosts) -> Chain:
     """Those of a schedule whose kernel exchanges by itself; none where there is no such. hosts: of each device."""
     if isinstance(kernel, PeerKernel):
         return (FUSED_EXCHANGE, *_hosts(hosts))
@@ -61,7 +61,7 @@ def _hosts(hosts: Hosts) -> Chain:
     return (LoweringPass("a host for each GPU", AssignHosts(hosts)),) if len(set(hosts)) > 1 else ()
 
 
-def queued_on(execution: ExecutionContext, schedule: Schedule, hosts: Hosts = ()) -> Chain:
+def queued_on(execution: ExecutionContext, schedule: Schedule, hosts: Hosts) -> Chain:
     """The same on an execution's devices."""
     ordinals, processes = execution.devices.ordinals, execution.devices.processes
     divided = processes is not None and processes.by_address

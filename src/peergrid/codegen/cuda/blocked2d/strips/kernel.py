@@ -70,7 +70,7 @@ def _granted(registers: int) -> int:
 
 
 def layer(
-    problem: Problem, steps: int, strip: BoundaryStrip, name: str, norm: str | None = None, wide: bool = False
+    problem: Problem, steps: int, strip: BoundaryStrip, name: str, norm: str | None, *, wide: bool
 ) -> StripPlan2D | None:
     """The function of a strip, with as few columns to a lane as leave some useful; None where registers do not do.
 
@@ -91,9 +91,7 @@ def _registers(made: StripPlan2D) -> int:
 
 
 @remembered()
-def layers(
-    problem: Problem, steps: int, cut: Cut, beside: int = USUAL, norm: str | None = None, warps: int = 1
-) -> StripKernel2D | None:
+def layers(problem: Problem, steps: int, cut: Cut, beside: int, norm: str | None, warps: int) -> StripKernel2D | None:
     """The kernel of all strips, with pointers if `beside` registers are ample for them; None where there is none."""
     places = enumerate(boundary_strips(problem, steps, cut))
     found = (layer(problem, steps, strip, f"Strip{n}", norm, wide=warps > 1) for n, strip in places)
@@ -101,7 +99,7 @@ def layers(
     faster = tuple(replace(part, pointers=True) for part in parts)
     if all(_registers(part) + SPARE <= beside for part in faster):
         parts = faster
-    return StripKernel2D(problem, parts, beside, warps, norm=norm) if parts else None
+    return StripKernel2D(problem, parts, beside, warps, norm) if parts else None
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,9 @@ class StripKernel2D:
 
     problem: Problem
     parts: tuple[StripPlan2D, ...]
-    beside: int = USUAL
-    warps: int = 1
-    norm: str | None = None
+    beside: int
+    warps: int
+    norm: str | None
 
     @property
     def kernel(self) -> TileKernel:

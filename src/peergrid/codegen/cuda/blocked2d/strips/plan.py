@@ -105,7 +105,7 @@ class StripPlan2D(StreamPlan2D):
 
 
 @remembered(256)
-def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None = None) -> Levels:
+def strip_levels(problem: Problem, steps: int, strip: BoundaryStrip, norm: str | None) -> Levels:
     """The nodes of a strip: as `blocked.levels`, with several updates to a stage.
 
     One of these is selected cell by cell, so every value keeps what any of them reads, and the row that a cell
