@@ -126,7 +126,7 @@ class Boundary2D(BoundaryRings):
             AHEAD=self.ahead,
             LAG=self.lag,
             STRIDE=self.stride,
-            PAD=self.pad,
+            PAD=self.pads[1],
             ROWS_BESIDE=self.pads[0],
             MOST_ROWS=self.rows,
             ABOVE=above,

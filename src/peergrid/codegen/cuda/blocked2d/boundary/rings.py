@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from peergrid.codegen.cuda.blocked.reach import row_reach
+from peergrid.codegen.cuda.blocked.reach import overhead
 from peergrid.codegen.cuda.blocked.updates import confined_bits
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.pipeline import Pipeline, Span, StageAccess, Value, pipeline, span_of
@@ -74,24 +74,19 @@ class BoundaryRings:
 
     @cached_property
     def pads(self) -> tuple[int, int]:
-        """Rows and columns beside a tile's that reads may touch (their values are never used)."""
+        """Rows and columns on each side of a tile's that reads may touch (their values are never used)."""
         offsets = [read.offset for read in self._reads]
         return max((abs(y) for y, _ in offsets), default=0), max((abs(x) for _, x in offsets), default=0)
 
     @property
-    def pad(self) -> int:
-        """Columns on each side of a row."""
-        return self.pads[1]
-
-    @property
     def stride(self) -> int:
         """Values of a row in shared memory."""
-        return self.width + 2 * self.pad
+        return self.width + 2 * self.pads[1]
 
     @cached_property
     def rows(self) -> int:
         """The most rows that a tile needs, those it loads beside its own included."""
-        return MOST_ROWS + sum(row_reach(self.problem, self.steps))
+        return MOST_ROWS + overhead(self.problem, self.steps)
 
     def depth(self, rows: Value, first: bool) -> int:
         """The number of rows in a ring; `first`: of those loaded from memory."""
