@@ -15,7 +15,9 @@ from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.reductions import GROUP, LEAF
 from peergrid.stencil import Problem, Reduction
 from peergrid.stencil.expr import Read
+from peergrid.stencil.remember import remembered
 
+ENTRY = "reduce_cells"
 THREADS, SHARED_BYTES = 256, GROUP * 8
 KINDS = {"sum": "SUM", "mean": "SUM", "l2": "SQUARES", "max": "LARGEST", "min": "SMALLEST"}
 FOUR = 4  # neighbouring cells of a lane
@@ -53,19 +55,23 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const __grid_con
 """
 
 
+@remembered()
+def reduce_program(problem: Problem, name: str) -> Program:
+    """The kernel of a reduction. A launch has a thread block for each group."""
+    one = next(one for one in problem.reductions if one.name == name)
+    return Program(_Text(problem, one).source, ENTRY, THREADS, SHARED_BYTES)
+
+
 @dataclass(frozen=True)
-class ReduceKernel:
-    """The program of one reduction of a problem. A launch has a thread block for each group."""
+class _Text:
+    """The text of one reduction of a problem."""
 
     problem: Problem
     reduction: Reduction
 
-    entry = "reduce_cells"
-
-    @cached_property
-    def program(self) -> Program:
-        source = "\n".join((prelude(self._arguments, "one_step.cuh"), include("reduce.cuh"), self._cell))
-        return Program(source, self.entry, THREADS, SHARED_BYTES)
+    @property
+    def source(self) -> str:
+        return "\n".join((prelude(self._arguments, "one_step.cuh"), include("reduce.cuh"), self._cell))
 
     @cached_property
     def _arguments(self) -> Arguments:
@@ -123,7 +129,7 @@ class ReduceKernel:
             declared="".join(f"    {line}\n" for line in self._value.declarations),
             value=self._value.value,
             threads=THREADS,
-            entry=self.entry,
+            entry=ENTRY,
         )
 
     def _row(self, read: Read) -> str:

@@ -22,7 +22,7 @@ from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.persistent_choice import persistent_kernel, saves_launches
-from peergrid.codegen.cuda.reduce import ReduceKernel
+from peergrid.codegen.cuda.reduce import reduce_program
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel
 from peergrid.codegen.cuda.stream3d.rotation import rotation_of
 from peergrid.codegen.cuda.stream3d.slabs import slabs
@@ -44,8 +44,6 @@ from peergrid.runtime.memory import owned_receivers
 from peergrid.schedule import Layout, Schedule
 from peergrid.schedule.ops import Compute, Reduce
 from peergrid.schedule.passes.fused import neighbour
-from peergrid.stencil import Problem
-from peergrid.stencil.remember import remembered
 
 UTILITY = Needed({service.SOURCE: 0})
 """The small kernels that every run has."""
@@ -191,7 +189,7 @@ class Kernels:
     def _reducing(self, schedule: Schedule) -> Needed:
         """The texts of the reductions."""
         names = dict.fromkeys(op.reduction for op in schedule.ops if isinstance(op, Reduce))
-        return Needed.of(reduce_kernel(self.layout.problem, name).program for name in names)
+        return Needed.of(reduce_program(self.layout.problem, name) for name in names)
 
     def _plan(self, steps: int, works: Works) -> KernelPlan:
         if self.own is not None:
@@ -285,12 +283,6 @@ def _independent(kernel: StreamKernel, works: Works) -> bool:
     for device, boxes in works:
         each.setdefault(device, {}).update(dict.fromkeys(boxes))
     return all(kernel.independent(tuple(boxes)) for boxes in each.values())
-
-
-@remembered()
-def reduce_kernel(problem: Problem, name: str) -> ReduceKernel:
-    """The kernel of a reduction."""
-    return ReduceKernel(problem, next(one for one in problem.reductions if one.name == name))
 
 
 def kernels_of(execution: ExecutionContext) -> Kernels:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Protocol
 
+from peergrid.codegen.cuda.reduce import reduce_program
 from peergrid.runtime.cuda.commands.buffer import CommandBuffer
 from peergrid.runtime.cuda.commands.writer import CommandWriter
 from peergrid.runtime.cuda.lowering.concurrent import together
@@ -18,7 +19,7 @@ from peergrid.runtime.cuda.lowering.copies import Copies
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.grouped import GroupedMessages
 from peergrid.runtime.cuda.lowering.items import Numbered, computations, hosts, items
-from peergrid.runtime.cuda.lowering.kernels import kernels_of, reduce_kernel
+from peergrid.runtime.cuda.lowering.kernels import kernels_of
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.merged import Merged, implied
 from peergrid.runtime.cuda.lowering.messages import Messages
@@ -268,7 +269,7 @@ class Lowering:
     def _reduce(self, commands: CommandWriter, number: int, op: Reduce) -> None:
         """The launch of a reduction of what a device owns."""
         execution = self.execution
-        program = reduce_kernel(execution.layout.problem, op.reduction).program
+        program = reduce_program(execution.layout.problem, op.reduction)
         blocks, reduced = execution.reductions.struct(op.reduction, op.device)
         values = execution.arguments(op.device, op.box)
         launch = KernelLaunch.of(execution, op.device, program, blocks, values, (reduced,))
