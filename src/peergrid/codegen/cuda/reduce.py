@@ -7,7 +7,7 @@ from functools import cached_property
 
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
 from peergrid.codegen.cuda.common.expressions import Result, cell_text
-from peergrid.codegen.cuda.common.names import flag, flags, identifiers
+from peergrid.codegen.cuda.common.names import flag, flags, identifiers, listed
 from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
@@ -121,7 +121,7 @@ class _Text:
             left=max(0, -min(steps)) if grid.boundary[-1] == "reflecting" else -(1 << 20),
             right=max(0, *steps) if grid.boundary[-1] == "reflecting" else -(1 << 20),
             reflects=flag(grid.boundary[-1] == "reflecting"),
-            dx=", ".join(map(str, steps)),
+            dx=listed(steps),
             varies=flags(varies),
             wide=flags(wide),
             rows="\n".join(f"    rows[{n}] = {self._row(read)};" for n, read in enumerate(reads)),

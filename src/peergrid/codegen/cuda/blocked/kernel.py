@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from peergrid.codegen.cuda.blocked.updates import Applied, Updates
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.stencil import Problem
@@ -81,7 +82,7 @@ class TileKernel:
         return KERNEL.format(
             bounds=self.bounds,
             entry=entry,
-            parameters=", ".join(f"const __grid_constant__ {parameter}" for parameter in ("Arguments a", *more)),
+            parameters=listed(f"const __grid_constant__ {parameter}" for parameter in ("Arguments a", *more)),
             call=call,
         )
 

@@ -155,7 +155,7 @@ class Updates:
 
     def _updates(self) -> Iterator[str]:
         for (_, assignments), name in self.functions.items():
-            results = ", ".join(f"R& next_{self.names[a.target]}" for a in assignments)
+            results = listed(f"R& next_{self.names[a.target]}" for a in assignments)
             yield UPDATE.format(name=name, results=results, lines="\n".join(self._lines(assignments)))
 
     def _lines(self, assignments: Sequence[Assignment]) -> Iterator[str]:

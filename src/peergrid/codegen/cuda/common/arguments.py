@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.expressions import CTYPES, helpers
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.stencil import Problem, Update
@@ -105,7 +106,7 @@ class Arguments:
         if described.slopes:
             terms = (f"{slope} * ({index})" for slope, index in zip(described.slopes, cell, strict=True))
             asked += [str(described.samples.shape[1]), " + ".join((str(described.first), *terms))]
-        return f"sample({', '.join(asked)})"
+        return f"sample({listed(asked)})"
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -150,7 +151,7 @@ class Arguments:
         """The C++ text of the struct."""
         real = CTYPES[self.problem.grid.dtype]
         *counts, corners = (f"{name} = {count}" for name, count in self._counts.items())
-        return TEMPLATE.format(real=real, counts=", ".join(counts), corners=corners)
+        return TEMPLATE.format(real=real, counts=listed(counts), corners=corners)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:

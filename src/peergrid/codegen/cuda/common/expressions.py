@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.grid import Dtype
 from peergrid.stencil import Problem
@@ -156,7 +157,7 @@ class _Writer:
             case Where():
                 return self.style.choice.format(*parts)
             case Unary(op) | Binary(op) if op in CALLS:
-                return f"{CALLS[op]}({', '.join(parts)})"
+                return f"{CALLS[op]}({listed(parts)})"
             case Unary(op):
                 return f"({PREFIX[op]}{parts[0]})"
             case Binary(op):

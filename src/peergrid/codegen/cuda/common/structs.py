@@ -24,7 +24,7 @@ def constants(kind: str = "", **values: object) -> str:
     """
     lines, plain = list[str](), {name: _plain(value) for name, value in values.items()}
     for (element, array), group in groupby(plain.items(), key=lambda named: _sort(named, kind)):
-        declared = ", ".join(f"{name}{_extent(value, kind)} = {_text(value)}" for name, value in group)
+        declared = listed(f"{name}{_extent(value, kind)} = {_text(value)}" for name, value in group)
         text = f"static constexpr {element} {declared};"
         lines += [text] if array else wrap(text, WIDTH, subsequent_indent="    ")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import plus
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.onestep.body import Body
 from peergrid.codegen.cuda.onestep.groups import Group
 from peergrid.codegen.cuda.onestep.naming import Naming, coordinates
@@ -50,7 +51,7 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
         f" = {body.result(name, read)};"
         for name in variant.stored
     ]
-    signature = ", ".join(f"int {name}" for name in names)
+    signature = listed(f"int {name}" for name in names)
     head = f"__device__ __forceinline__ void cell_{number}(const Arguments& a, {signature}, long long step) {{"
     return "\n".join([head, *(f"  {line}" for line in lines), "}"])
 
@@ -67,7 +68,7 @@ def _found(arguments: Arguments, variant: Variant, read: Read) -> dict[int, str]
 def kernel(arguments: Arguments, name: str, variants: Mapping[int, Variant]) -> str:
     """The kernel that works through a table of regions."""
     names = coordinates(arguments.problem.grid.ndim)
-    call = ", ".join(("a", *names, "step"))
+    call = listed(("a", *names, "step"))
     cases = "\n".join(f"    case {number}: cell_{number}({call}); break;" for number in variants)
     return KERNEL.format(name=name, decode=_decode(names), cases=cases, threads=THREADS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.onestep.groups import SOURCE
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.regions import FAR
@@ -12,7 +13,7 @@ from peergrid.stencil import Growth, footprint
 def bounds(box: Box) -> str:
     """A box as a type."""
     ends = (end for pair in zip(box.lo, box.hi, strict=True) for end in pair)
-    return f"Bounds<{', '.join(str(max(-FAR, min(FAR, end))) for end in ends)}>"
+    return f"Bounds<{listed(max(-FAR, min(FAR, end)) for end in ends)}>"
 
 
 def around(growth: Growth) -> Box:

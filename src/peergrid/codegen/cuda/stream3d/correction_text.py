@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from peergrid.codegen.cuda.blocked.levels import Node, Write
+from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.stream3d.bounds import bounds
 from peergrid.codegen.cuda.stream3d.correctable import corrected
 from peergrid.codegen.cuda.stream3d.corrections import of_layer
@@ -76,8 +77,8 @@ class CorrectionText:
             values=len(update.targets),
             number=self._field_number(update),
             box=bounds(update.box),
-            loads=", ".join(self.updates.read(self.node, read) for read in loads),
-            made=", ".join(self._made(update)),
+            loads=listed(self.updates.read(self.node, read) for read in loads),
+            made=listed(self._made(update)),
             statements=self.updates.statements(self.node, update.assignments, known),
         )
 

@@ -10,7 +10,7 @@ from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.kernel import HELPERS
 from peergrid.codegen.cuda.blocked.levels import Node
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
-from peergrid.codegen.cuda.common.names import flag
+from peergrid.codegen.cuda.common.names import flag, listed
 from peergrid.codegen.cuda.common.program import Program
 from peergrid.codegen.cuda.onestep.kernels import arguments_of
 from peergrid.codegen.cuda.skeletons import include
@@ -143,7 +143,7 @@ class Text:
         numbered = {ring.value: number for number, ring in enumerate(self.rings.loaded)}
         for value, ring in self.rings.rings.items():
             numbers = (ring.start, ring.planes, ring.oldest, ring.newest, ring.left, ring.right, ring.above, ring.below)
-            text = f"Ring<{', '.join(map(str, (*numbers, ring.kept_from, ring.kept, ring.youngest)))}>"
+            text = f"Ring<{listed((*numbers, ring.kept_from, ring.kept, ring.youngest))}>"
             if value.source:
                 text = f"Loaded<{text}, {self._loaded(ring)}, {numbered[value]}>"
             yield f"typedef {text} {ring_name(value)};"
@@ -170,9 +170,9 @@ class Text:
             values=len(node.writes),
             barrier=flag(self.rings.waits(node)),
             need=bounds(around(growth)),
-            made=", ".join(self._updates.made(node)),
-            corrections=", ".join(corrections.names),
-            gives=", ".join(corrections.gives),
+            made=listed(self._updates.made(node)),
+            corrections=listed(corrections.names),
+            gives=listed(corrections.gives),
             own=corrections.own,
             statements=self._updates.statements(
                 node, [write.assignment for write in node.writes], self._updates.profiles
@@ -197,14 +197,14 @@ class Text:
         counts = list(dict.fromkeys(f"{ring_name(r.value)}::Slots" for r in self._kinds()))
         return PLAN.format(
             early=rings.early,
-            fields=", ".join(ring_name(ring.value) for ring in rings.loaded),
-            rings=", ".join(map(ring_name, rings.rings)),
-            nodes=", ".join(f"Node_{number}" for number in range(len(rings.levels.nodes))),
-            counts=", ".join(counts),
-            profiles=", ".join(profiles),
-            narrow=", ".join(f"Columns<{lo}, {hi}>" for lo, hi in narrow(rings)),
+            fields=listed(ring_name(ring.value) for ring in rings.loaded),
+            rings=listed(map(ring_name, rings.rings)),
+            nodes=listed(f"Node_{number}" for number in range(len(rings.levels.nodes))),
+            counts=listed(counts),
+            profiles=listed(profiles),
+            narrow=listed(f"Columns<{lo}, {hi}>" for lo, hi in narrow(rings)),
             share=share(rings, self._threads),
-            state=", ".join(
+            state=listed(
                 (
                     *counts,
                     *(f"{copies}<{ring_name(r.value)}>" for r in rings.loaded),
@@ -215,7 +215,7 @@ class Text:
             column=column if periodic[2] else f"max({column}, 0)",
             threads=self._threads,
             entry=ENTRY,
-            parameters=", ".join(f"const __grid_constant__ {kind}" for kind in kinds),
+            parameters=listed(f"const __grid_constant__ {kind}" for kind in kinds),
             more=f"{more}, {'tensors.of' if rings.shape.tensor else 'nullptr'}",
             tensors=TENSORS.format(count=len(rings.loaded)) if rings.shape.tensor else "",
         )

@@ -11,7 +11,7 @@ from peergrid.codegen.cuda.blocked.interior import unbounded
 from peergrid.codegen.cuda.blocked.levels import Node, Write
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.expressions import PACKED, cell_text
-from peergrid.codegen.cuda.common.names import letters
+from peergrid.codegen.cuda.common.names import letters, listed
 from peergrid.codegen.cuda.stream3d.bounds import bounds, reach
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.pipeline import Value
@@ -101,7 +101,7 @@ class Updates:
         if described.full and read.field not in node.before:
             return f"Here<{self.arguments.fields.index(read.field)}>"
         if described.full:
-            return f"{read_name(node.before[read.field])}<{', '.join(map(str, read.offset))}>"
+            return f"{read_name(node.before[read.field])}<{listed(read.offset)}>"
         axis = described.axes[0]
         return f"Along<{self.arguments.fields.index(read.field)}, {axis}, {read.offset[axis]}>"
 
