@@ -209,7 +209,7 @@ class StreamPlan2D:
 
     def _members(self, updates: Updates) -> tuple[str, ...]:
         """The members of the plan."""
-        fields, names, rings = tuple(self.problem.fields), updates.names, self.rings
+        fields, field, rings = tuple(self.problem.fields), updates.number, self.rings
         above, below = row_reach(self.problem, self.shape.steps)
         sizes = sorted({ring.rows for ring in rings.values()})
         reads = [self._reads(node) for node in self.nodes]
@@ -237,7 +237,7 @@ class StreamPlan2D:
             WARP_BYTES=self.warp_bytes,
             LAG=([node.lag for node in self.levels.nodes if node.step == step] or [0] for step in steps),
             BEFORE=self._before(),
-            READS=[(names[r.field], *r.offset) for r in every] or [(-1, 0, 0)],
+            READS=[(field(r.field), *r.offset) for r in every] or [(-1, 0, 0)],
             FIRST_READ=[sum(map(len, reads[:k])) for k in range(self._count + 1)],
             STAGE_OF=[number for number, node in enumerate(self.nodes) for _ in node.writes] or [0],
             RING_ROWS=sizes,
@@ -246,5 +246,5 @@ class StreamPlan2D:
             ROTATES=self.rotates,
             POINTERS=self.runs,
         )
-        stored = [names[value.field] for value in self.levels.finals]
-        return given, self._more(), numbers(Loaded=[names[name] for name in rings], Stored=stored)
+        stored = [field(value.field) for value in self.levels.finals]
+        return given, self._more(), numbers(Loaded=map(field, rings), Stored=stored)

@@ -68,7 +68,7 @@ class StripPlan2D(StreamPlan2D):
             CHOICES=len(choices),
             FIRST_CHOICE=sum(len(self._choices(other)) for other in self.nodes[:number]),
             BOUNDS=[(-FAR if c.least is None else c.least, FAR if c.most is None else c.most) for c in choices],
-            FIELD_OF=[updates.names[name] for name in targets],
+            FIELD_OF=map(updates.number, targets),
             CARRIED=[_carried(choices, name) for name in targets],
         )
         calls = (
