@@ -193,7 +193,10 @@ class Kernels:
 
     def _plan(self, steps: int, works: Works) -> KernelPlan:
         if self.own is not None:
-            return self._one_by_one(steps, works, self.own)
+            if steps > 1:
+                name = self.own.program.entry
+                raise UsageError(f"'{name}' makes one step in a pass, got passes of {steps}; use block = 1.")
+            return OwnPlan(self.own, works)
         if self.norm is None:
             return self._unsummed(steps, works)
         partition = self.layout.partition
@@ -231,11 +234,6 @@ class Kernels:
                 streamed = self._streaming(one_pass(problem, self.gpu, slab), cells)
                 parts.append((slab, streamed or OneStepPlan(setting, cells)))
         return SlabsPlan(tuple(parts)) if any(plan.streams for _, plan in parts) else None
-
-    def _one_by_one(self, steps: int, works: Works, own: OwnKernel) -> KernelPlan:
-        if steps > 1:
-            raise UsageError(f"'{own.program.entry}' makes one step in a pass, got passes of {steps}; use block = 1.")
-        return OwnPlan(own, works)
 
     def _several(self, steps: int, norm: str | None = None) -> TiledKernel:
         kernel = several_steps(self.layout.problem, steps, norm, self.gpu)
