@@ -36,7 +36,7 @@ from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.own_kernel import OwnKernel
 from peergrid.runtime.cuda.lowering.own_plan import OwnPlan
 from peergrid.runtime.cuda.lowering.plan import KernelPlan, Served, Setting, Texts, Work, Works
-from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.programs import Needed
 from peergrid.runtime.cuda.lowering.slabs import SlabsPlan, works_in
 from peergrid.runtime.cuda.lowering.streaming import StreamingPlan
 from peergrid.runtime.cuda.lowering.tiled import SummedPlan, TiledPlan
@@ -153,12 +153,12 @@ class Kernels:
 
     def needed(self, schedule: Schedule) -> Needed:
         """The texts of all that will be launched, as far as the layout determines them."""
-        return together([*(plan.needed() for plan in self.used(schedule)), self._reducing(schedule), UTILITY])
+        return Needed.together([*(plan.needed() for plan in self.used(schedule)), self._reducing(schedule), UTILITY])
 
     def queued(self, schedule: Schedule) -> Needed:
         """The same where queues make every pass, as they do in a trace."""
         plans = (plan.needed() for plan in self.plans(schedule).values())
-        return together([*plans, self._reducing(schedule), UTILITY])
+        return Needed.together([*plans, self._reducing(schedule), UTILITY])
 
     def used(self, schedule: Schedule) -> tuple[Texts, ...]:
         """The kernels of the passes of a schedule: fused ones if there are such, else those that queues launch."""

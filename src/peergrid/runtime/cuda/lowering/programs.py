@@ -35,12 +35,12 @@ class Needed:
         """The texts of some programs."""
         return cls({program.source: program.shared_bytes for program in programs})
 
-
-def together(parts: Iterable[Needed]) -> Needed:
-    """All of the parts, each text once."""
-    parts = tuple(parts)
-    texts = {text: count for part in parts for text, count in part.texts.items()}
-    return Needed(texts, tuple(chain.from_iterable(part.striped for part in parts)))
+    @classmethod
+    def together(cls, parts: Iterable[Needed]) -> Needed:
+        """All of the parts, each text once."""
+        parts = tuple(parts)
+        texts = {text: count for part in parts for text, count in part.texts.items()}
+        return cls(texts, tuple(chain.from_iterable(part.striped for part in parts)))
 
 
 class Programs:

@@ -11,7 +11,7 @@ from peergrid.grid.box import intersect
 from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Works
-from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.programs import Needed
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SlabsPlan(KernelPlan):
     streams: ClassVar[bool] = True
 
     def needed(self) -> Needed:
-        return together(plan.needed() for _, plan in self.parts)
+        return Needed.together(plan.needed() for _, plan in self.parts)
 
     def served(self) -> Served:
         for _, plan in self.parts:

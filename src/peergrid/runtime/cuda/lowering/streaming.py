@@ -20,7 +20,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Work, Works
-from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.programs import Needed
 from peergrid.runtime.cuda.lowering.tensor_maps import tensor_maps
 from peergrid.stencil import Problem
 
@@ -40,7 +40,7 @@ class StreamingPlan(KernelPlan):
     streams: ClassVar[bool] = True
 
     def needed(self) -> Needed:
-        return together((Needed.of(self.kernel.programs), *(plan.needed() for plan in self._single)))
+        return Needed.together((Needed.of(self.kernel.programs), *(plan.needed() for plan in self._single)))
 
     def served(self) -> Served:
         for device, boxes in self.works:

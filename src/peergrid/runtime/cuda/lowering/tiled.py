@@ -19,7 +19,7 @@ from peergrid.runtime.cuda.lowering.execution_context import ExecutionContext
 from peergrid.runtime.cuda.lowering.launch import KernelLaunch, chained
 from peergrid.runtime.cuda.lowering.one_step import OneStepPlan
 from peergrid.runtime.cuda.lowering.plan import Boxes, KernelPlan, Served, Setting, Works
-from peergrid.runtime.cuda.lowering.programs import Needed, together
+from peergrid.runtime.cuda.lowering.programs import Needed
 from peergrid.runtime.cuda.memory.fields import Places
 
 ROLES = {
@@ -46,7 +46,7 @@ class TiledPlan(KernelPlan):
             parts.append(Needed({}, (self.kernel,)))
         if self.kernel.leaves_remainder:
             parts.append(self._single(self._expected()).needed())
-        return together(parts)
+        return Needed.together(parts)
 
     def served(self) -> Served:
         for device, launch in self._cut():
@@ -124,7 +124,7 @@ class SummedPlan(KernelPlan):
     beyond: KernelPlan | None
 
     def needed(self) -> Needed:
-        return together(plan.needed() for plan in self._plans)
+        return Needed.together(plan.needed() for plan in self._plans)
 
     def served(self) -> Served:
         for plan in self._plans:
