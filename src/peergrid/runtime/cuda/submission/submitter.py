@@ -84,7 +84,9 @@ class Submitter:
         # a plan keeps its command buffers, so an identity stays theirs
         key = tuple(id(commands) for commands in buffers.values())
         if key not in self._works:
-            self._works[key] = self._prepared(lowered, buffers, iterations * lowered.schedule.steps)
+            steps = iterations * lowered.schedule.steps
+            submissions = tuple(self._submission(lowered, host, one, steps) for host, one in buffers.items())
+            self._works[key] = SubmissionPlan(lowered, submissions, self._drain(lowered.queues))
         return self._works[key]
 
     def run(self, work: SubmissionPlan, times: int, step: int, flag_values: dict[Flag, int]) -> list[End]:
@@ -131,10 +133,6 @@ class Submitter:
         self._closed = True
         self._execution.words[0] = self._execution.fault_log[0] = 1
         self._workers.close()
-
-    def _prepared(self, lowered: Lowered, buffers: Mapping[int, CommandBuffer], steps: int) -> SubmissionPlan:
-        submissions = [self._submission(lowered, host, commands, steps) for host, commands in buffers.items()]
-        return SubmissionPlan(lowered, tuple(submissions), self._drain(lowered.queues))
 
     def _submission(self, lowered: Lowered, host: int, commands: CommandBuffer, steps: int) -> Submission:
         contexts, iteration = contexts_of(commands), self._execution.step_seconds * max(1, steps)
