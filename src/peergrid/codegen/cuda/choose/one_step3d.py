@@ -119,7 +119,7 @@ def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterato
             continue
         columns = shape.columns * 4 // problem.itemsize
         lead = 0 if rings.layered else shape.lead  # blocks with and without layers are not held together
-        yield replace(shape, columns=columns + 16 // problem.itemsize if growth else columns, lead=lead)
+        yield replace(shape, columns=columns + rings.width if growth else columns, lead=lead)
 
 
 def _far(problem: Problem, stages: tuple[int, ...]) -> bool:

@@ -105,7 +105,7 @@ class StreamKernel:
         """A box with the cells beside it, among those that a device owns, that are in the same accesses of 16 bytes and
         that no update ever writes: stores of whole accesses give them the value that they keep.
         """
-        advanced, width = advanced_box(self.problem), 16 // self.problem.itemsize
+        advanced, width = advanced_box(self.problem), self.pipelines[0].width
         lo, hi = box.lo[2], box.hi[2]
         if lo == advanced.lo[2]:
             lo = max(lo // width * width, min(lo, owned.lo[2]))
@@ -124,8 +124,8 @@ class StreamKernel:
         """For each axis its cells if it is periodic and the box, which is all that a device owns, spans it: kernels
         then read across its edges by themselves, once, and rows in whole accesses of 16 bytes. 0 otherwise.
         """
-        grid, width, growth = self.problem.grid, 16 // self.problem.itemsize, footprint(self.problem, self.steps).inputs
-        aligned = (True, True, grid.shape[2] % width == 0)
+        grid, growth = self.problem.grid, footprint(self.problem, self.steps).inputs
+        aligned = (True, True, grid.shape[2] % self.pipelines[0].width == 0)
         found = [0, 0, 0]
         for axis, size in enumerate(grid.shape):
             once = all(max(one.below[axis], one.above[axis]) <= size for one in growth.values())
