@@ -98,6 +98,12 @@ def near(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     return Problem.of([between(g, u).within(middle), wave(u, m), Stage((source,))], heard)
 
 
+def mixed(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """Receivers at nodes, too, so that all are served behind the stream, those between nodes included."""
+    problem = near(boundary)
+    return replace(problem, receivers=(*problem.receivers, Receiver("node", "u", (36, 21, 34))))
+
+
 def several(boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
     """Two launches a step, of which the second one is awaited."""
     grid, u, m = fields(boundary)
@@ -141,7 +147,7 @@ OVERLAP = Options("overlap", depth=1, block=1)
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("split", [(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1)])
-@pytest.mark.parametrize(("make", "blocks"), [(plain, 6), (shot, 6), (near, 6), (several, 8), (turns, 6)])
+@pytest.mark.parametrize(("make", "blocks"), [(plain, 6), (shot, 6), (near, 6), (mixed, 6), (several, 8), (turns, 6)])
 def test_same_bits_as_step_by_step(make: Any, blocks: int, split: Index, seed: int) -> None:
     problem, driver = make(), HostDriver(gpu=GPU, seed=seed, blocks=blocks)
     with closing(executor_of(problem, split, OVERLAP, driver)) as executor:
@@ -151,11 +157,13 @@ def test_same_bits_as_step_by_step(make: Any, blocks: int, split: Index, seed: i
         assert carry_through(executor, OVERLAP) == expected(problem)
 
 
+@pytest.mark.parametrize("make", [near, mixed])
 @pytest.mark.parametrize("seed", range(10, 60, 4))
-def test_ghost_cells_stay_until_receivers_near_the_cut_have_read_them(seed: int) -> None:
+def test_ghost_cells_stay_until_receivers_near_the_cut_have_read_them(seed: int, make: Any) -> None:
     """These are interpolated beside the stream, and may begin late."""
-    with closing(executor_of(near(), (2, 1, 1), OVERLAP, HostDriver(gpu=GPU, seed=seed, blocks=6))) as executor:
-        assert carry_through(executor, OVERLAP) == expected(near())
+    problem = make()
+    with closing(executor_of(problem, (2, 1, 1), OVERLAP, HostDriver(gpu=GPU, seed=seed, blocks=6))) as executor:
+        assert carry_through(executor, OVERLAP) == expected(problem)
 
 
 def test_large_regions_near_the_cut_have_their_kernels() -> None:

@@ -127,6 +127,14 @@ def driven_before() -> Problem:
     return Problem.of([Stage((source,)), wave(u, v, m), wave(v, u, m)])
 
 
+def driven_between(box: Box) -> Problem:
+    """A source between two stages of one launch, the second of which reads beside a cell."""
+    grid = Grid(SHAPE, "fixed")
+    u, v, m = (random(grid, name, seed) for seed, name in enumerate("uvm"))
+    source = source_3d(v, grid.signal("s", np.linspace(1, 2, 8))).within(box)
+    return Problem.of([near(u, v, m), Stage((source,)), near(v, u, m)])
+
+
 def surrounded() -> Problem:
     """Two stages with absorbers on all sides, in the stage of the usual update."""
     return absorbing(SHAPE)
@@ -268,6 +276,17 @@ def test_fields_that_change_behind_the_launches_that_hand_them_on(layer: Box, se
 def test_a_source_before_two_launches_close_to_the_edge_of_two_boxes(seed: int) -> None:
     problem, driver = driven_before(), HostDriver(seed=seed, gpu=GPU)
     assert carried_out(problem, (1, 2, 1), Options("overlap", depth=1), driver) == expected(problem)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize(
+    ("split", "box"), [((1, 2, 1), Box((24, 9, 20), (25, 14, 24))), ((2, 1, 1), Box((22, 11, 20), (27, 12, 21)))]
+)
+def test_a_source_between_two_stages_of_a_launch_close_to_the_edge_of_two_boxes(
+    split: Index, box: Box, seed: int
+) -> None:
+    problem, driver = driven_between(box), HostDriver(seed=seed, gpu=GPU)
+    assert carried_out(problem, split, Options("overlap", depth=1), driver) == expected(problem)
 
 
 @pytest.mark.parametrize("strategy", ["serial", "overlap", "graph"])

@@ -149,12 +149,13 @@ class StreamKernel:
     def independent(self, boxes: Sequence[Box]) -> bool:
         """True if launches may advance the boxes at the same time.
 
-        Where an update of few cells, such as a source, comes before the last launch, cells near it are made anew behind
-        the stream. If the streams of two boxes pass them, one may write what the other has made anew and reads.
+        Cells near an update of few cells, such as a source, are made anew behind the stream. If the streams of two
+        boxes pass them, one may write what the other has made anew and reads: what launches before the last one hand
+        on, and what later stages read beside a cell.
         """
         points, last = core(self.problem, self.steps)[1], self.stages[-1][0]
         for (stage, target), update, growth in grown(self.problem, self.steps):
-            if stage < last and self._passed(stage, target):
+            if (stage < last and self._passed(stage, target)) or self._read_beside(stage, target):
                 for near in computing(self.problem, update.box, growth):
                     if near in points and sum(map(near.overlaps, boxes)) > 1:
                         return False
@@ -165,6 +166,25 @@ class StreamKernel:
         behind = usual_updates(self.problem)[stage + 1 : self.stages[-1][0]]
         reads = {read.field for assigned in behind for _, assignment in assigned.values() for read in assignment.reads}
         return target in reads or any(target in one.targets for one in self.problem.stages[:stage])
+
+    def _read_beside(self, stage: int, target: str) -> bool:
+        """True if later stages read beside a cell what a launch stores and an update of a stage changes, at once or by
+        what is made of it.
+        """
+        needs, none = footprint(self.problem, 1).targets[0], Growth.none(3)
+        usual, changed = usual_updates(self.problem), {target}
+        if needs[stage][target] != none and any(target in assigned for assigned in usual):
+            return True
+        for number in range(stage + 1, len(usual)):
+            made = {
+                name
+                for name, (_, assignment) in usual[number].items()
+                if any(read.field in changed for read in assignment.reads)
+            }
+            if any(needs[number][name] != none for name in made):
+                return True
+            changed |= made
+        return False
 
     def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
         """As `parts`, of several boxes."""
