@@ -109,13 +109,17 @@ def test_nanoseconds_in_place_of_seconds_are_noticed(call: Call, model: Path) ->
     assert "got 20 s; shorten it, or give seconds: 20e-9?" in call("run", model).err
 
 
-def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
-    """A limit on file size stands for the full disk: the same failing write, without mounting anything."""
-    done = subprocess.run(
+def run_on_full_disk(model: Path, folder: Path, most: int) -> subprocess.CompletedProcess[str]:
+    """A limit on the bytes of a file stands for the full disk: the same failing write, without mounting anything."""
+    return subprocess.run(
         [sys.executable, "-m", "peergrid", "run", str(model), "-o", "full", "--devices", "cpu:1"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        cwd=folder, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )  # fmt: skip
+
+
+def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
+    done = run_on_full_disk(model, tmp_path, 4096)
     assert done.returncode == 2, done.stderr
     assert "is expected, got: File too large" in done.stderr
     assert list((tmp_path / "full").iterdir()) == []
@@ -123,11 +127,7 @@ def test_a_full_disk_leaves_no_broken_file(model: Path, tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_midway_keeps_the_snapshots_until_then(model: Path, tmp_path: Path) -> None:
     model.write_text(MODEL.replace("snapshots = 10", "snapshots = 1"))
-    done = subprocess.run(
-        [sys.executable, "-m", "peergrid", "run", str(model), "-o", "full", "--devices", "cpu:1"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000)),
-    )  # fmt: skip
+    done = run_on_full_disk(model, tmp_path, 120_000)
     assert done.returncode == 2, done.stderr
     said = r"'full/snapshots.h5' has the snapshots up to step (\d+) alone: Room to write 'full/snapshots.h5' is "
     warned, ended = re.findall(said, done.stderr)

@@ -91,13 +91,13 @@ def row_regions(found: Sequence[Region]) -> list[RowRegion]:
 
 
 def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant], gpu: GpuModel) -> str:
-    """The kernel of a group that works through a table of row regions, and its functions."""
+    """The kernel of a group that works through a table of row regions, and its functions; variants: as `arranged`."""
     number_of = {variant: number for number, variant in variants.items()}
-    found = alike(arguments, group, variants.values())
-    functions = (_function(arguments, group, number_of[some.variants[0]], some, gpu) for some in found)
+    found = {number_of[some.variants[0]]: some for some in alike(arguments, group, variants.values())}
+    functions = (_function(arguments, group, number, some, gpu) for number, some in found.items())
     chosen = "".join(f"columns <= {few} ? {few} : " for few in LANES[:-1]) + str(LANES[-1])
-    places = (_places(arguments, number_of[some.variants[0]], some) for some in found if any(some.varying))
-    cases = "\n".join(_case([number_of[variant] for variant in some.variants], some) for some in found)
+    places = (_places(arguments, number, some) for number, some in found.items() if any(some.varying))
+    cases = "\n".join(_case(number, some) for number, some in found.items())
     return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
 
 
@@ -117,10 +117,10 @@ def _places(arguments: Arguments, first: int, some: Alike) -> str:
     return PLACES.format(number=first, count=len(rows), each=len(some.varying[0]), rows=listed(rows, "{}"))
 
 
-def _case(numbers: Sequence[int], some: Alike) -> str:
-    labels = " ".join(f"case {number}:" for number in numbers)
-    more = f", places_{numbers[0]}[part.variant - {numbers[0]}]" if any(some.varying) else ""
-    return CASE.format(labels=labels, number=numbers[0], more=more)
+def _case(first: int, some: Alike) -> str:
+    labels = " ".join(f"case {first + place}:" for place in range(len(some.variants)))
+    more = f", places_{first}[part.variant - {first}]" if any(some.varying) else ""
+    return CASE.format(labels=labels, number=first, more=more)
 
 
 def _cuts(found: Iterable[Region], axis: int) -> list[int]:

@@ -106,8 +106,7 @@ class Kernels:
             return ()
         plan = self.plans(schedule, found)[1]
         keys = {(one.device, one.whole, one.boxes) for one in found}
-        sent = frozenset(halo.field for halo in self.layout.halos)
-        soon = {key for key in keys if isinstance(plan, StreamingPlan) and plan.soon(*key, sent)}
+        soon = {key for key in keys if isinstance(plan, StreamingPlan) and plan.soon(*key)}
         kept = tuple(one for one in found if (one.device, one.whole, one.boxes) in soon)
         # Where other devices make two launches, their boxes may forbid that anyone streams.
         return kept if kept and isinstance(self.plans(schedule, kept)[1], StreamingPlan) else ()

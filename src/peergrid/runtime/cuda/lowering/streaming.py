@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,18 +89,19 @@ class StreamingPlan(KernelPlan):
         if cells := parts.after if found is None else found.late_parts(parts.after):
             yield self._behind, cells
 
-    def soon(self, device: int, box: Box, boxes: Boxes, sent: frozenset[str]) -> bool:
-        """True if one launch over a box makes some boxes in it first, and no other that runs beside it makes what is
-        sent of their cells: launches beside it find room when most of its tiles have ended.
+    def soon(self, device: int, box: Box, boxes: Boxes) -> bool:
+        """True if one launch over a box makes some boxes in it first, and no other makes their cells for the stream:
+        launches beside it find room when most of its tiles have ended.
+
+        Where fields rotate, early and late stages change what the stream does not make (see `begins`, `continues`).
         """
-        gpu, found = self.setting.gpu, self.setting.rotation
+        gpu = self.setting.gpu
         parts = self.kernel.parts(box, gpu)
-        if found is None:
-            anew = (*parts.after, *self.kernel.problem.receiver_boxes(self.setting.recorded[device]))
-        else:
-            early = () if found.early is None else chain.from_iterable(stage.targets for stage in found.early.stages)
-            anew = () if sent.isdisjoint(early) else parts.after
-        alone = not any(part.overlaps(one) for part in (*parts.beside, *anew) for one in boxes)
+        others = parts.beside
+        if self.setting.rotation is None:
+            heard = self.kernel.problem.receiver_boxes(self.setting.recorded[device])
+            others = (*others, *parts.after, *heard)
+        alone = not any(part.overlaps(one) for part in others for one in boxes)
         return alone and any(self.kernel.soon(inside, boxes, gpu) for inside in parts.interior)
 
     def wraps(self, owned: Callable[[int], Box]) -> bool:
