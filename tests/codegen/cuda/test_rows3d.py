@@ -12,8 +12,8 @@ from stream_examples_3d import radar
 from peergrid.codegen.cuda.gpu_model import H200
 from peergrid.codegen.cuda.onestep import OneStepKernels
 from peergrid.codegen.cuda.onestep.groups import groups
-from peergrid.codegen.cuda.onestep.regions import regions
-from peergrid.codegen.cuda.onestep.rows3d import LANES, row_regions
+from peergrid.codegen.cuda.onestep.regions import Region, Variant, regions
+from peergrid.codegen.cuda.onestep.rows3d import RowRegion, row_regions
 from peergrid.codegen.cuda.onestep.wide import THREADS
 from peergrid.codegen.cuda.stream3d.remainder import remainders
 from peergrid.codegen.nvrtc import compile_cubin
@@ -28,7 +28,7 @@ def test_row_regions_hold_every_cell_once(box: Box) -> None:
     problem = radar(SHAPE)
     for number, group in enumerate(groups(problem)):
         found = regions(problem, number, group, box)
-        made = row_regions(found)
+        made = row_regions(found, 4)
         assert sum(r.box.size for row in made for r in row.regions) == sum(r.box.size for r in found)
         held = {cell: region.variant for region in found for cell in region.box.cells()}
         assert all(held[cell] == part.variant for row in made for part in row.regions for cell in part.box.cells())
@@ -47,7 +47,7 @@ def test_row_regions_of_overlapping_regions_hold_no_other_cells() -> None:
     around = [Box((zlo, ylo, 0), (zhi, yhi, 45)) for zlo, ylo, zhi, yhi in boxes]
     found = [region for box in around for region in regions(problem, 0, groups(problem)[0], box, carries=False)]
     held = {(cell, region.variant) for region in found for cell in region.box.cells()}
-    made = {(cell, part.variant) for row in row_regions(found) for part in row.regions for cell in part.box.cells()}
+    made = {(cell, part.variant) for row in row_regions(found, 4) for part in row.regions for cell in part.box.cells()}
     assert made == held
 
 
@@ -75,12 +75,20 @@ def test_what_has_most_of_the_cells_has_a_kernel_of_its_own() -> None:
     assert all(launch.kernel != "wide_0" for launch in rest)
 
 
-def test_narrow_rows_take_few_threads() -> None:
-    problem = radar(SHAPE)
-    found = list(regions(problem, 0, groups(problem)[0], Box((0, 0, 0), (18, 20, 7))))
-    (narrow,) = row_regions(found)[:1]
-    lines = THREADS // LANES[0]
-    assert narrow.blocks(4) == narrow.box.shape[0] * -(-narrow.box.shape[1] // lines)
+def test_narrow_rows_leave_no_thread_idle() -> None:
+    """A row of seven columns is two accesses of four cells, one of columns 5 and 6 is one: 128 to a block."""
+    for low, high, accesses in ((0, 7, 2), (5, 7, 1), (3, 5, 2)):
+        region = RowRegion(Box((0, 0, low), (18, 20, high)), ())
+        assert region.blocks(4) == -(-accesses * 18 * 20 // THREADS)
+
+
+def test_thin_regions_go_with_one_beside_them() -> None:
+    """A column between two wider regions costs no access of its own; two wide regions are apart."""
+    one, two = (Variant(0, (), (name,), mirrored=False) for name in ("u", "v"))
+    columns = ((0, 10, one), (10, 11, two), (11, 50, one), (50, 60, two), (61, 62, one))
+    found = [Region(Box((0, 0, low), (3, 3, high)), variant) for low, high, variant in columns]
+    parts = sorted(row.parts for row in row_regions(found, 4))
+    assert parts == [columns[:2], columns[2:3], columns[3:4], columns[4:]]
 
 
 def test_a_remainder_shrinks_to_what_is_left() -> None:

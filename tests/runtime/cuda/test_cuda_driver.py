@@ -13,13 +13,14 @@ from runtime_problems import yee_with_absorber
 from peergrid import Options
 from peergrid.codegen.cuda.blocked.reach import row_reach
 from peergrid.codegen.cuda.choose.shape2d import pass_kernel
+from peergrid.codegen.cuda.common.pitches import LINE
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Box, Grid
 from peergrid.grid.partition import Partition
 from peergrid.runtime import cuda as ours
 from peergrid.runtime.cuda.device.faults import KINDS, NAMES, STICKY, classify, error
 from peergrid.runtime.cuda.lowering.transfer import Side, memcpy_2d, memcpy_3d, transfer
-from peergrid.runtime.cuda.memory.blocks import GUARD, LINE, BlockLayout, block_layouts
+from peergrid.runtime.cuda.memory.blocks import GUARD, BlockLayout, block_layouts
 from peergrid.schedule import layout
 
 bindings = pytest.importorskip("cuda.bindings.driver")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.expressions import CTYPES, helpers
 from peergrid.codegen.cuda.common.names import listed
+from peergrid.codegen.cuda.common.pitches import Pitched
 from peergrid.codegen.cuda.skeletons import include
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.stencil import Problem, Update
@@ -47,9 +48,9 @@ constexpr int {corners};
 
 @dataclass(frozen=True)
 class Entry:
-    """A field, a signal or a parameter, by its name; a scratch block, by its number."""
+    """A field, its pitches, a signal or a parameter, by its name; a scratch block, by its number."""
 
-    kind: Literal["field", "signal", "param", "scratch"]
+    kind: Literal["field", "pitches", "signal", "param", "scratch"]
     name: str
 
 
@@ -57,12 +58,14 @@ class Entry:
 class Arguments:
     """The struct of a problem's kernels; `scratch` counts the fields that need a third block (see `onestep.groups`).
 
-    varying: entries whose places a function is given as `places`, in this order.
+    varying: entries whose places a function is given as `places`, in this order; pitched: as memory is laid out; fields
+    that are not in it have pitches of their own.
     """
 
     problem: Problem
     scratch: int = 0
     varying: tuple[Entry, ...] = ()
+    pitched: Pitched = ()
 
     @property
     def width(self) -> int:
@@ -86,12 +89,20 @@ class Arguments:
         """The place of an entry in the struct."""
         if entry.kind == "scratch":
             return int(entry.name)
-        names = {"field": self.fields, "signal": self.signals, "param": self.params}
+        names = {"field": self.fields, "pitches": self.fields, "signal": self.signals, "param": self.params}
         return names[entry.kind].index(entry.name)
 
     def place(self, entry: Entry) -> str:
         """The C++ text of the place of an entry."""
         return f"places[{self.varying.index(entry)}]" if entry in self.varying else str(self.number(entry))
+
+    def pitches(self, field: str) -> Entry:
+        """The entry of a field's pitches."""
+        return Entry("pitches", self._pitched.get(field, field))
+
+    @cached_property
+    def _pitched(self) -> dict[str, str]:
+        return dict(self.pitched)
 
     def param(self, key: str) -> str:
         """The C++ text of a parameter."""

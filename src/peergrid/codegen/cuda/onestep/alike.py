@@ -45,17 +45,18 @@ def _form(arguments: Arguments, group: Group, variant: Variant) -> tuple[Hashabl
     stored = [Entry("field", name) for name in variant.stored]
     named = {part: entry for part in ordered(values) if (entry := _entry(part)) is not None}
     fields = dict.fromkeys((*targets, *named.values(), *stored))
+    pitches = [arguments.pitches(one.name) for one in fields if one.kind == "field" and problem.fields[one.name].full]
     scratch = [
         Entry("scratch", str(version)) for entry in fields for version in _versions(group, entry) if version >= 0
     ]
-    entries = tuple(dict.fromkeys((*fields, *scratch)))
+    entries = tuple(dict.fromkeys((*fields, *pitches, *scratch)))
     number = {entry: str(place) for place, entry in enumerate(entries)}
     numbered: dict[Expr, Expr] = {part: _numbered(part, number[entry]) for part, entry in named.items()}
     form = (
         tuple(composed(value, numbered) for value in values),
         tuple(number[target] for target in targets),
         frozenset(number[entry] for entry in stored),
-        tuple(number[entry] for entry in scratch),
+        tuple(number[entry] for entry in (*pitches, *scratch)),
         tuple(_kind(arguments, group, entry) for entry in entries),
     )
     return form, entries

@@ -15,6 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from peergrid.codegen.cuda.common.arguments import Arguments, prelude
+from peergrid.codegen.cuda.common.pitches import Pitched, pitched_as
 from peergrid.codegen.cuda.common.program import numbered
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep import cell, rows3d
@@ -91,9 +92,11 @@ class OneStepKernels:
         *,
         carries: bool = True,
         later: Sequence[Later | None] = (),
+        pitched: Pitched | None = None,
     ) -> OneStepKernels:
         """The kernels that advance each of several sets of boxes by one step; gpu: the model of the GPU; carries: as in
-        `regions`; later: of each set, if it is not the last step.
+        `regions`; later: of each set, if it is not the last step; pitched: as in `Arguments`, where the problem is a
+        part of that whose fields memory is laid out for.
         """
         variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
         for boxes, following in zip(works, later or repeat(None), strict=False):
@@ -102,7 +105,7 @@ class OneStepKernels:
                 for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
                     found.update(dict.fromkeys(region.variant for region in kind))
         wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
-        arguments = arguments_of(problem)
+        arguments = arguments_of(problem, pitched)
         arranged = (
             rows3d.arranged(arguments, group, [variant for variant in rows if variant.group == number])
             for number, group in enumerate(groups(problem))
@@ -129,7 +132,8 @@ class OneStepKernels:
     @property
     def _texts(self) -> tuple[tuple[str, ...], ...]:
         """The kernels of each group."""
-        return _texts(self.arguments.problem, self.wide, self.cells, self.rows, self.gpu)
+        given = self.arguments
+        return _texts(given.problem, given.pitched, self.wide, self.cells, self.rows, self.gpu)
 
     def kernels(self, number: int) -> Iterator[str]:
         """The kernels of a group, with the first that of receivers."""
@@ -181,7 +185,7 @@ class OneStepKernels:
         """The launch of row regions; the parts of one share their first block."""
         if not parts:
             return []
-        found, table = rows3d.row_regions(parts), list[tuple[int, Box]]()
+        found, table = rows3d.row_regions(parts, self.arguments.width), list[tuple[int, Box]]()
         firsts, blocks = list[int](), 0
         for region in found:
             table += [(self.rows.index(part.variant), part.box) for part in region.regions]
@@ -199,17 +203,22 @@ class OneStepKernels:
         return [OneStepLaunch(group, f"cells_{group}", blocks, cell.THREADS, parts[0].box, table, firsts=tuple(firsts))]
 
 
-def arguments_of(problem: Problem) -> Arguments:
-    """The argument struct of a problem's one-pass kernels."""
-    return Arguments(problem, len(scratch_fields(problem)))
+def arguments_of(problem: Problem, pitched: Pitched | None = None) -> Arguments:
+    """The argument struct of a problem's one-pass kernels; pitched: as in `OneStepKernels.of`."""
+    return Arguments(problem, len(scratch_fields(problem)), pitched=pitched_as(problem) if pitched is None else pitched)
 
 
 @remembered()
 def _texts(
-    problem: Problem, wide: tuple[Variant, ...], cells: tuple[Variant, ...], rows: tuple[Variant, ...], gpu: GpuModel
+    problem: Problem,
+    pitched: Pitched,
+    wide: tuple[Variant, ...],
+    cells: tuple[Variant, ...],
+    rows: tuple[Variant, ...],
+    gpu: GpuModel,
 ) -> tuple[tuple[str, ...], ...]:
     """The kernels of each group for these variants: whatever asks, and asks again, a text takes long to write."""
-    made = OneStepKernels(arguments_of(problem), wide, cells, rows, gpu)
+    made = OneStepKernels(arguments_of(problem, pitched), wide, cells, rows, gpu)
     return tuple(tuple(made.kernels(number)) for number in range(len(groups(problem))))
 
 

@@ -40,10 +40,11 @@ class Naming:
         """The text of an offset into the block of a field's version; `index` gives the text of each coordinate."""
         ndim, axes = self.arguments.problem.grid.ndim, self.arguments.problem.fields[name].axes
         kind = "into" if version == TARGET else "pitch"
+        pitched = self.arguments.place(self.arguments.pitches(name))
         terms = [
             f"({index[axis]})"
             if axis == ndim - 1 or len(axes) < ndim
-            else f"(long long)({index[axis]}) * a.fields[{self.number(name)}].{kind}[{axis}]"
+            else f"(long long)({index[axis]}) * a.fields[{pitched}].{kind}[{axis}]"
             for axis in axes
         ]
         return " + ".join(terms)

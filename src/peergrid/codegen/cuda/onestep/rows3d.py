@@ -1,8 +1,9 @@
 """Small and thin regions of 3D boxes in one launch: a thread has W neighbouring cells of a row, whatever variants.
 
-Regions that lie one behind the other along rows make a *row region*: its threads span all of them, so that the ends of
-rows, where absorbers are a few columns thick, cost no accesses of their own. A block finds its row region in a table,
-sorted by first blocks, whose entries are the parts; those of one row region share their first block.
+A region that is thinner along rows than an access of W cells makes a *row region* with one beside it: threads do both,
+so that it costs few accesses of its own. A block finds its row region in a table, sorted by first blocks, whose entries
+are the parts; those of one row region share their first block. Its threads are the accesses of the row region in C
+order: rows of few columns, as of absorbers at their ends, leave no thread idle.
 """
 
 from __future__ import annotations
@@ -20,9 +21,6 @@ from peergrid.codegen.cuda.onestep.regions import Region, Variant
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
 
-LANES = (1, 2, 4, 8, 32)
-"""Threads of a block along a row: as few as span its columns."""
-
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_constant__ Arguments a) {{
   int n = 0;
@@ -33,16 +31,13 @@ extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_c
   const Region region = a.regions[n];
   int m = n;
   while (m > 0 && a.regions[m - 1].first == region.first) --m;
-  const int low = a.regions[m].lo[2], high = region.hi[2], begin = low & ~(W - 1);
-  const int columns = (high - begin + W - 1) / W;
-  const int lanes = {lanes};
-  const int tiles = (columns + lanes - 1) / lanes, rows = {threads} / lanes;
-  int line = (int)blockIdx.x - region.first;
-  const int k = begin + (line % tiles * lanes + (int)threadIdx.x % lanes) * W;
-  line /= tiles;
-  const int lines = (region.hi[1] - region.lo[1] + rows - 1) / rows;
-  const int i = region.lo[0] + line / lines, j = region.lo[1] + line % lines * rows + (int)threadIdx.x / lanes;
-  if (k >= high || j >= region.hi[1]) return;
+  const int begin = a.regions[m].lo[2] & ~(W - 1);
+  const unsigned accesses = (region.hi[2] - begin + W - 1) / W, rows = region.hi[1] - region.lo[1];
+  unsigned at = (blockIdx.x - region.first) * {threads} + threadIdx.x;
+  const int k = begin + (int)(at % accesses) * W;
+  at /= accesses;
+  const int i = region.lo[0] + (int)(at / rows), j = region.lo[1] + (int)(at % rows);
+  if (i >= region.hi[0]) return;
   const long long step = now(a);
   for (; m <= n; ++m) {{
     const Region& part = a.regions[m];
@@ -71,20 +66,19 @@ class RowRegion:
 
     def blocks(self, width: int) -> int:
         """The thread blocks that cover it, for threads of so many cells."""
-        columns = -(-self.box.hi[2] // width) - self.box.lo[2] // width
-        along = next((n for n in LANES if columns <= n), LANES[-1])
-        return -(-columns // along) * self.box.shape[0] * -(-self.box.shape[1] // (THREADS // along))
+        accesses = -(-self.box.hi[2] // width) - self.box.lo[2] // width
+        return -(-accesses * self.box.shape[0] * self.box.shape[1] // THREADS)
 
 
-def row_regions(found: Sequence[Region]) -> list[RowRegion]:
+def row_regions(found: Sequence[Region], width: int) -> list[RowRegion]:
     """Regions, of which those around neighbouring boxes overlap, put together to rows, those with the narrowest rows
-    first: they take longest.
+    first: they take longest. width: the cells of an access.
     """
     planes, lines = (_cuts(found, axis) for axis in (0, 1))
     made: list[RowRegion] = []
     for (zlo, zhi), (ylo, yhi) in product(pairwise(planes), pairwise(lines)):
         here = sorted((r for r in found if _holds(r.box, zlo, ylo)), key=lambda region: region.box.lo[2])
-        for parts in _runs(here):
+        for parts in _runs(here, width):
             box = Box((zlo, ylo, parts[0][0]), (zhi, yhi, parts[-1][1]))
             made = _joined(made, RowRegion(box, parts))
     return sorted(made, key=lambda region: region.box.shape[2])
@@ -95,10 +89,9 @@ def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int,
     number_of = {variant: number for number, variant in variants.items()}
     found = {number_of[some.variants[0]]: some for some in alike(arguments, group, variants.values())}
     functions = (_function(arguments, group, number, some, gpu) for number, some in found.items())
-    chosen = "".join(f"columns <= {few} ? {few} : " for few in LANES[:-1]) + str(LANES[-1])
     places = (_places(arguments, number, some) for number, some in found.items() if any(some.varying))
     cases = "\n".join(_case(number, some) for number, some in found.items())
-    return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, lanes=chosen, cases=cases)))
+    return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, cases=cases)))
 
 
 def arranged(arguments: Arguments, group: Group, variants: Iterable[Variant]) -> tuple[Variant, ...]:
@@ -131,14 +124,15 @@ def _holds(box: Box, plane: int, line: int) -> bool:
     return box.lo[0] <= plane < box.hi[0] and box.lo[1] <= line < box.hi[1]
 
 
-def _runs(here: Sequence[Region]) -> Iterator[tuple[tuple[int, int, Variant], ...]]:
-    """Regions of the same rows, in order, as runs without gaps."""
+def _runs(here: Sequence[Region], width: int) -> Iterator[tuple[tuple[int, int, Variant], ...]]:
+    """Regions of the same rows, in order, as runs without gaps: what is narrower than an access with one beside it."""
     run: list[tuple[int, int, Variant]] = []
     for region in here:
-        if run and run[-1][1] != region.box.lo[2]:
+        lo, hi = region.box.lo[2], region.box.hi[2]
+        if run and (run[-1][1] != lo or (hi - lo >= width and run[-1][1] - run[0][0] >= width)):
             yield tuple(run)
             run = []
-        run.append((region.box.lo[2], region.box.hi[2], region.variant))
+        run.append((lo, hi, region.variant))
     if run:
         yield tuple(run)
 

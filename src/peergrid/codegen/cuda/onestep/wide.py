@@ -11,7 +11,7 @@ on both sides of every field for the columns that a border thread touches (see `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from peergrid.codegen.cuda.common.arguments import Arguments
@@ -135,6 +135,8 @@ class WideKernel:
 
     def source(self, name: str) -> str:
         """The C++ text of the kernel."""
+        if self._streams and self.arguments.pitched:  # compilers would keep the offsets of all reads in registers
+            return replace(self, arguments=replace(self.arguments, pitched=())).source(name)
         place = _indent(self._place(), 2)
         return KERNEL.format(name=name, threads=THREADS, rows=self.rows, place=place, **self._parts(CELLS, 6))
 
@@ -147,13 +149,19 @@ class WideKernel:
 
     def _parts(self, form: str, depth: int) -> dict[str, str]:
         """The parts of a kernel; form: of the loop over cells; depth: spaces before their statements."""
-        streams = self._values(1) * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
         return {
-            "loads": _indent(self._pointers() if streams else self._loads(), 2),
+            "loads": _indent(self._pointers() if self._streams else self._loads(), 2),
             "outputs": _indent((f"R {self._out(name)}[ROWS][W];" for name in self.variant.stored), 2),
-            "cells": _indent(self._side_by_side(), 2) if streams else form.format(statements=self._statements(depth)),
+            "cells": _indent(self._side_by_side(), 2)
+            if self._streams
+            else form.format(statements=self._statements(depth)),
             "stores": _indent(self._stores(), 2),
         }
+
+    @cached_property
+    def _streams(self) -> bool:
+        """True if values are loaded where they are used: registers do not hold all."""
+        return self._values(1) * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
 
     def _statements(self, depth: int) -> str:
         read = self._reader(self.rows)
@@ -251,20 +259,20 @@ class WideKernel:
         last = self.ndim - 1
         yield f"const int low = a.lo[{last}], high = a.hi[{last}];"
         yield "const int first = low & ~(W - 1);"
-        yield f"const int block = {self._block()};"
+        yield f"const unsigned block = {self._block()};"
         if self.ndim == 1:
-            yield "const int k = first + (block * (int)blockDim.x + (int)threadIdx.x) * W;"
+            yield "const int k = first + (int)(block * blockDim.x + threadIdx.x) * W;"
             yield "if (k >= high) return;"
         else:
-            yield f"const int tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
-            yield f"const int k = first + (block % tiles * {LANES} + (int)threadIdx.x % {LANES}) * W;"
-            yield "int line = block / tiles;"
+            yield f"const unsigned tiles = (high - first + {LANES} * W - 1) / ({LANES} * W);"
+            yield f"const int k = first + (int)(block % tiles * {LANES} + threadIdx.x % {LANES}) * W;"
+            yield "unsigned line = block / tiles;"
             yield f"const int top = a.hi[{last - 1}];"
             if self.ndim == 3:
-                yield f"const int lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
-                yield "const int i = a.lo[0] + line / lines;"
+                yield f"const unsigned lines = (top - a.lo[1] + {LINES} * ROWS - 1) / ({LINES} * ROWS);"
+                yield "const int i = a.lo[0] + (int)(line / lines);"
                 yield "line %= lines;"
-            yield f"const int j = a.lo[{last - 1}] + (line * {LINES} + (int)threadIdx.x / {LANES}) * ROWS;"
+            yield f"const int j = a.lo[{last - 1}] + (int)(line * {LINES} + threadIdx.x / {LANES}) * ROWS;"
             yield "if (k >= high || j >= top) return;"
         if self.body.uses_signals:
             yield "const long long step = now(a);"
@@ -313,7 +321,14 @@ class WideKernel:
         for name in self.variant.stored:
             version = self.group.after[name]
             to = f"{self.naming.block(name, version)} + {self.naming.at(name, here, version)}"
-            yield f"  store({to}, {self._out(name)}[r], k, low, high);"
+            yield f"  R* const to_{self.naming.field(name)} = {to};"
+        yield "  if (k >= low && k + W <= high) {"
+        for name in self.variant.stored:
+            yield f"    store(to_{self.naming.field(name)}, {self._out(name)}[r]);"
+        yield "  } else {"
+        for name in self.variant.stored:
+            yield f"    store(to_{self.naming.field(name)}, {self._out(name)}[r], k, low, high);"
+        yield "  }"
         yield "}"
 
 

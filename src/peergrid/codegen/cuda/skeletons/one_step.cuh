@@ -17,12 +17,8 @@ __device__ __forceinline__ void store(float* to, const float* from) {
 __device__ __forceinline__ void store(double* to, const double* from) {
   *reinterpret_cast<double2*>(to) = double2{from[0], from[1]};
 }
-// The W values of a row from column k on; only columns lo <= k < hi are written.
+// Of the W values of a row from column k on, those in columns lo <= k < hi.
 __device__ __forceinline__ void store(R* to, const R* from, int k, int lo, int hi) {
-  if (k >= lo && k + W <= hi) {
-    store(to, from);
-    return;
-  }
 #pragma unroll
   for (int v = 0; v < W; ++v)
     if (k + v >= lo && k + v < hi) to[v] = from[v];

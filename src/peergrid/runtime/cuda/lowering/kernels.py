@@ -17,6 +17,7 @@ from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.choose.shape2d import one_step, pass_kernel
 from peergrid.codegen.cuda.choose.shape3d import across_edges
 from peergrid.codegen.cuda.choose.steps import several_steps, supports
+from peergrid.codegen.cuda.common.pitches import pitched_as
 from peergrid.codegen.cuda.fused import exchange
 from peergrid.codegen.cuda.fused.peer import PeerKernel
 from peergrid.codegen.cuda.fused.persistent import PersistentKernel
@@ -245,8 +246,8 @@ class Kernels:
     @cached_property
     def _setting(self) -> Setting:
         recorded = tuple(owned_receivers(self.layout, device) for device in range(self.layout.devices))
-        found = rotation_of(self.layout.problem, self.layout.blocks)
-        return Setting(found.step if found else self.layout.problem, self.gpu, recorded, found)
+        problem, found = self.layout.problem, rotation_of(self.layout.problem, self.layout.blocks)
+        return Setting(found.step if found else problem, self.gpu, recorded, found, pitched_as(problem))
 
     @property
     def _owned(self) -> Works:

@@ -56,4 +56,5 @@ class OneStepPlan(KernelPlan):
     def _kernels(self) -> OneStepKernels:
         problem, works = self.setting.problem, [boxes for _, boxes in self.works]
         carries = bool(self.later) or problem.grid.ndim < 3
-        return OneStepKernels.of(problem, works, self.setting.gpu, carries=carries, later=self.later)
+        given = self.setting
+        return OneStepKernels.of(problem, works, given.gpu, carries=carries, later=self.later, pitched=given.pitched)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from peergrid.codegen.cuda.common.pitches import Pitched
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.stream3d.rotation import Rotation
 from peergrid.grid import Box
@@ -29,13 +30,15 @@ Served = Iterator[tuple[str, str]]
 class Setting:
     """The input of plans: a problem, a model of the GPUs, and the receivers that each device records.
 
-    rotation: of the problem whose step this one is, where fields rotate.
+    rotation: of the problem whose step this one is, where fields rotate; pitched: of the layout's fields, of which
+    the problem may have a part, or boxes of a part.
     """
 
     problem: Problem
     gpu: GpuModel
     recorded: tuple[tuple[int, ...], ...]
     rotation: Rotation | None = None
+    pitched: Pitched = ()
 
 
 class Texts(Protocol):

@@ -22,7 +22,7 @@ from peergrid.errors import DoesNotFit, PeergridError
 from peergrid.grid import Array, Box, FirstValues, Index
 from peergrid.runtime.cuda.device.devices import Devices, borrowed
 from peergrid.runtime.cuda.device.driver import CudaDriver
-from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts
+from peergrid.runtime.cuda.memory.blocks import BlockLayout, block_layouts, with_common_pitches
 from peergrid.runtime.cuda.memory.room import check_room, in_pages
 from peergrid.runtime.cuda.memory.sharing import Sharing
 from peergrid.runtime.executor import DeviceArray, Views
@@ -63,11 +63,13 @@ class Plan:
     @cached_property
     def blocks(self) -> tuple[dict[str, BlockLayout], ...]:
         """The block of every field on each device."""
-        found = tuple(block_layouts(self.layout, d) for d in range(self.layout.devices))
-        for blocks in found:
-            for name, followed in self.rotating.items():
-                blocks[name] = replace(blocks[name], box=blocks[followed].box)
-        return found
+        return tuple(self._blocks(device) for device in range(self.layout.devices))
+
+    def _blocks(self, device: int) -> dict[str, BlockLayout]:
+        blocks = block_layouts(self.layout, device)
+        for name, followed in self.rotating.items():
+            blocks[name] = replace(blocks[name], box=blocks[followed].box)
+        return with_common_pitches(self.layout.problem, blocks)
 
     @cached_property
     def scratch(self) -> tuple[str, ...]:
@@ -95,9 +97,9 @@ class Plan:
     def dense(self, device: int, box: Box) -> dict[str, BlockLayout]:
         """Blocks of the state that hold the cells of a box alone."""
         problem, blocks = self.layout.problem, self.blocks[device]
-        return {
-            name: BlockLayout(problem.fields[name], blocks[name].box & box, problem.itemsize) for name in problem.state
-        }
+        fields = ((name, problem.fields[name]) for name in problem.state)
+        kept = {name: BlockLayout(field, blocks[name].box & box, problem.itemsize) for name, field in fields}
+        return with_common_pitches(problem, kept)
 
     def _dense_bytes(self, device: int) -> int:
         """Bytes of all such blocks, for passes over what the device owns."""
