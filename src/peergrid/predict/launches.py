@@ -334,7 +334,7 @@ def _by_streams(made: Any, site: Site, boxes: Boxes) -> Iterator[KernelWork]:
     if kernel.steps > 1:
         yield from _tiles3d(PassKernel3D(kernel.problem, kernel.steps, *kernel.shapes), site, boxes)
         return
-    parts = kernel.parts_of(boxes, site.gpu, site.recorded)
+    parts = made.parts(boxes, site.recorded)
     streamed = [work for box in parts.interior for work in _streamed(kernel, site, box)]
     for plan, cells in made.beside(parts):
         for place, work in enumerate(single_steps(replace(site, made=plan.setting.problem), cells)):

@@ -75,25 +75,27 @@ class Side:
 
 def absorbing(
     frame: Frame, dt: float, driven: Sequence[Driven], first: Weights, second: Weights, name: str
-) -> tuple[Stage, list[Stage]]:
+) -> tuple[list[Stage], list[Stage]]:
     """The stages in layers before and after that which advances the waves; driven: along each axis.
 
     first, second: weights of the derivatives half way between nodes and on nodes; name: of the memories.
     """
     reach = len(first[0] if isinstance(first[0], tuple) else first)
-    before, after = list[Update](), list[Update]()
+    before, both, after = list[Update](), list[Update](), list[Update]()
     for side in sides(frame, dt, reach, name):
         given, axis = driven[side.axis], side.axis
         memories = side.psi, side.zeta
         if given.flux is None:
-            inner = stencils.inwards(axis)(given.wave, *memories, side.between, side.nodes, first, second)
-            outer = stencils.outwards(axis)(given.waves, given.factors, *memories, side.nodes, first)
+            inner = stencils.inwards(axis)(given.wave, side.psi, side.between, first)
+            taken = stencils.onwards(axis)(given.wave, *memories, side.nodes, first, second)
+            both.append(taken.within(side.box))
+            outer = stencils.outwards(axis)(given.waves, given.factors, *memories, first)
         else:
             inner = stencils.inwards_flux(given.flux, side.psi, side.between)
             outer = stencils.outwards_flux(axis)(given.waves, given.factors, given.flux, side.zeta, side.nodes, first)
         before.append(inner.within(side.box))
         after.append(outer.within(side.box))
-    return Stage(tuple(before)), apart(after)
+    return [Stage(tuple(updates)) for updates in (before, both) if updates], apart(after)
 
 
 def absorbing_tilted(

@@ -207,7 +207,7 @@ class Propagator:
             return usual
         weights = self._scaled(staggered, 1), self._scaled(second, 2)
         before, after = absorbing(self.frame, self.dt, driven, *weights, name)
-        return (*usual[:-1], before, usual[-1], *after)
+        return (*usual[:-1], *before, usual[-1], *after)
 
     @cached_property
     def _speed(self) -> Coefficient:

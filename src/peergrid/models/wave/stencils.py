@@ -163,27 +163,35 @@ def _coupled(p: Any, r: Any, across: Any, along: Any, c: Any, a: Any, b: Any, da
 
 
 def inwards(axis: int) -> Stencil:
-    """ψ before a step, in a perfectly matched layer along an axis, and what ζ takes from the wave (`absorber`)."""
+    """ψ before a step, in a perfectly matched layer along an axis (`absorber`)."""
 
     @stencil
-    def remember(u: Any, psi: Any, zeta: Any, between: Any, nodes: Any, first: Any, weights: Any) -> None:
+    def remember(u: Any, psi: Any, between: Any, first: Any) -> None:
         ndim = u.described.grid.ndim
-        slope = half_way(u.__getitem__, ndim, axis, first, 1)
-        psi.next[(0,) * ndim] = _convolved(psi, between, slope)
-        zeta.next[(0,) * ndim] = _convolved(zeta, nodes, second(u, (axis,), weights))
+        psi.next[(0,) * ndim] = _convolved(psi, between, half_way(u.__getitem__, ndim, axis, first, 1))
 
     return remember
 
 
-def outwards(axis: int) -> Stencil:
-    """The changes of waves by ψ and ζ after a step, each times the product of some factors; ζ takes from ψ."""
+def onwards(axis: int) -> Stencil:
+    """ζ before a step, from the wave and from ψ."""
 
     @stencil
-    def stretch(waves: Any, factors: Any, psi: Any, zeta: Any, nodes: Any, first: Any) -> None:
+    def remember_both(u: Any, psi: Any, zeta: Any, nodes: Any, first: Any, weights: Any) -> None:
+        ndim = u.described.grid.ndim
+        slope = half_way(psi.__getitem__, ndim, axis, first, 0)
+        zeta.next[(0,) * ndim] = _convolved(zeta, nodes, second(u, (axis,), weights)) + here(nodes[0]) * slope
+
+    return remember_both
+
+
+def outwards(axis: int) -> Stencil:
+    """The changes of waves by ψ and ζ after a step, each times the product of some factors."""
+
+    @stencil
+    def stretch(waves: Any, factors: Any, psi: Any, zeta: Any, first: Any) -> None:
         slope = half_way(psi.__getitem__, psi.described.grid.ndim, axis, first, 0)
-        memory = here(zeta) + here(nodes[0]) * slope
-        zeta.next[(0,) * psi.described.grid.ndim] = memory
-        _change(waves, factors, slope + memory)
+        _change(waves, factors, slope + here(zeta))
 
     return stretch
 

@@ -13,6 +13,7 @@ from peergrid.codegen.cuda.blocked.levels import in_most_cells, usual_fields, us
 from peergrid.codegen.regions import FAR
 from peergrid.grid import Box
 from peergrid.stencil import Growth, Problem, footprint
+from peergrid.stencil.footprint import Need
 from peergrid.stencil.problem import Update
 from peergrid.stencil.remember import remembered
 
@@ -48,17 +49,41 @@ def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) ->
     """Boxes where no interior tile may be: close to the box of any other update, or on a field that exists there alone.
 
     besides: updates that do not count, nor do fields that nothing else writes.
+
+    A step of a 3D grid has what no update writes in all blocks from the start: only what updates write is an obstacle,
+    with the cells that usual updates make of it.
     """
     assigned, found = usual_updates(problem), list[Box]()
+    alone = problem.grid.ndim == 3 and steps == 1
+    passed = _passed_on(problem)
     for (stage, target), update, growth in grown(problem, steps):
         if update is not assigned[stage].get(target, (None,))[0] and update not in besides:
-            found += computing(problem, update.box, growth)
-    for name in problem.state:
+            found += computing(problem, update.box, passed[stage][target] if alone else growth)
+    for name in problem.state if not alone else ():
         writers = (update for stage in problem.stages for update, _ in stage.writers(name))
         box = problem.fields[name].box
         if not in_most_cells(problem, box) and any(update not in besides for update in writers):
             found.append(box)
     return tuple(found)
+
+
+@remembered()
+def _passed_on(problem: Problem) -> tuple[Need, ...]:
+    """For each stage the cells of its targets beyond a box that usual updates read later in a step, at once or by what
+    is made of them.
+    """
+    nothing = Growth.none(problem.grid.ndim)
+    need: dict[str, Growth] = dict.fromkeys(problem.state, nothing)
+    found: list[Need] = []
+    for stage, assigned in zip(reversed(problem.stages), reversed(usual_updates(problem)), strict=True):
+        found.append({target: need[target] for target in stage.targets})
+        before = dict(need)
+        for target, (_, assignment) in assigned.items():
+            for read in assignment.reads:
+                if read.field in before:
+                    before[read.field] |= need[target] + nothing.through(read.offset, problem.grid)
+        need = before
+    return tuple(reversed(found))
 
 
 def computing(problem: Problem, box: Box, growth: Growth) -> Iterator[Box]:

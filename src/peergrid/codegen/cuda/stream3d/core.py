@@ -14,13 +14,13 @@ from peergrid.stencil.remember import remembered
 
 
 @remembered()
-def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
+def core(problem: Problem, steps: int, whole: bool = False) -> tuple[Box, tuple[Box, ...]]:
     """The cells of the grid without layers that other updates than a kernel's own reach within some steps; and boxes in
-    it that no tile may touch.
+    it that no tile may touch, or that other kernels make before and after it. whole: with these layers, as such boxes.
     """
     box = problem.grid.box
     excluded = list(obstacles(problem, steps, tuple(chain.from_iterable(corrections(problem, steps)))))
-    inside, _ = core_of(problem.grid.box, excluded)
+    inside = problem.grid.box if whole else core_of(problem.grid.box, excluded)[0]
     for axis in range(3):
         lo, hi = inside.lo[axis], inside.hi[axis]
         if problem.grid.periodic[axis]:
@@ -29,12 +29,15 @@ def core(problem: Problem, steps: int) -> tuple[Box, tuple[Box, ...]]:
     return box, tuple(bar for bar in excluded if bar.overlaps(box))
 
 
-def streamed(problem: Problem, steps: int, box: Box, besides: Iterable[Box] = ()) -> tuple[Box, list[Box]]:
+def streamed(
+    problem: Problem, steps: int, box: Box, besides: Iterable[Box] = (), whole: bool = False
+) -> tuple[Box, list[Box]]:
     """The part of a box that tiles may hold, for which nothing beyond a reflecting edge is read, and the boxes in it
-    that no tile may touch; besides: further such boxes.
+    that no tile may touch; besides: further such boxes; whole: as of `core`.
     """
-    allowed, excluded = core(problem, steps)
-    return core_of(box & allowed & unmirrored_by(problem, steps), [*excluded, *besides])
+    allowed, excluded = core(problem, steps, whole)
+    found, points = box & allowed & unmirrored_by(problem, steps), [*excluded, *besides]
+    return (found, points) if whole else core_of(found, points)
 
 
 def unmirrored_by(problem: Problem, steps: int) -> Box:

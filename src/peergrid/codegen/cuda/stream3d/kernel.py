@@ -186,18 +186,22 @@ class StreamKernel:
             changed |= made
         return False
 
-    def parts_of(self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
+    def parts_of(
+        self, boxes: Sequence[Box], gpu: GpuModel = H200, recorded: Sequence[int] = (), whole: bool = False
+    ) -> Parts:
         """As `parts`, of several boxes."""
-        found = [self.parts(box, gpu, recorded) for box in boxes]
+        found = [self.parts(box, gpu, recorded, whole) for box in boxes]
         return Parts(
             tuple(box for one in found for box in one.interior),
             tuple(box for one in found for box in one.beside),
             tuple(box for one in found for box in one.after),
         )
 
-    def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = ()) -> Parts:
-        """The parts of a box by the kernels that make them; recorded: the receivers to serve (see `onestep`)."""
-        interior, points = streamed(self.problem, self.steps, box)
+    def parts(self, box: Box, gpu: GpuModel = H200, recorded: Sequence[int] = (), whole: bool = False) -> Parts:
+        """The parts of a box by the kernels that make them; recorded: the receivers to serve (see `onestep`); whole: as
+        of `core`.
+        """
+        interior, points = streamed(self.problem, self.steps, box, whole=whole)
         written = advanced_box(self.problem)
         made = interior & written
         few = made.size < gpu.streamed_share_3d * (box & written).size

@@ -35,12 +35,15 @@ class Rotation:
 
     The early stages read what the usual updates do not write, so both may run at the same time. Receivers are served by
     the early problem if all of them are in fields that it writes, else by the late one.
+
+    passed: the fields that early stages leave for late ones, which find them in the slot that is written.
     """
 
     fields: Mapping[str, str]
     step: Problem
     early: Problem | None
     late: Problem
+    passed: tuple[str, ...] = ()
 
     def late_parts(self, boxes: Sequence[Box]) -> tuple[Box, ...]:
         """The cells of disjoint boxes that late stages change, and those of receivers that are served late, as disjoint
@@ -69,7 +72,8 @@ def rotation(problem: Problem) -> Rotation | None:
     recorded = any(receiver.field in fields for receiver in problem.receivers)
     if not alone or recorded or not set(fields) <= set(main.targets) or not _made_once(problem, usual[-1], fields):
         return None
-    if not _before(problem, early) or not _behind(late, problem, set(fields.values())):
+    passed = _passed(problem, early, late)
+    if passed is None or not _before(problem, early, late) or not _behind(late, problem, {*fields.values()}, passed):
         return None
     (update,) = main.updates
     kept = tuple(one for one in update.assignments if one.target not in fields)
@@ -89,6 +93,7 @@ def rotation(problem: Problem) -> Rotation | None:
         step,
         replace(problem, stages=tuple(early), receivers=problem.receivers if heard_early else ()) if early else None,
         replace(problem, stages=(results, *late), receivers=() if heard_early else problem.receivers),
+        passed,
     )
 
 
@@ -98,8 +103,24 @@ def _made_once(problem: Problem, number: int, fields: Mapping[str, str]) -> bool
     return all(needs[followed] == none for followed in fields.values())
 
 
-def _before(problem: Problem, early: Sequence[Stage]) -> bool:
-    """True if stages find fields as the step found them, and nothing but these reads or writes what they write."""
+def _passed(problem: Problem, early: Sequence[Stage], late: Sequence[Stage]) -> tuple[str, ...] | None:
+    """The fields that late stages read and early ones write; None where these do not write as far as those read."""
+    reads = [read for stage in late for read in stage.reads]
+    made = tuple(name for stage in early for name in stage.targets if any(read.field == name for read in reads))
+    if not made:
+        return ()
+    needs, none = footprint(replace(problem, stages=tuple(early)), 1).targets[0], Growth.none(problem.grid.ndim)
+    for name in made:
+        known = next(need[name] for need in reversed(needs) if name in need)
+        if not all(none.through(read.offset, problem.grid).within(known) for read in reads if read.field == name):
+            return None
+    return tuple(dict.fromkeys(made))
+
+
+def _before(problem: Problem, early: Sequence[Stage], late: Sequence[Stage]) -> bool:
+    """True if stages find fields as the step found them, and nothing but these writes what they write or, but for late
+    stages, reads it.
+    """
     mine = {name for stage in early for name in stage.targets}
     known: set[str] = set()
     for stage in problem.stages:
@@ -107,15 +128,17 @@ def _before(problem: Problem, early: Sequence[Stage]) -> bool:
             return False
         if stage not in early:
             known |= set(stage.targets)
-            if not mine.isdisjoint((*stage.readers, *stage.targets)):
+            if not mine.isdisjoint((*(() if stage in late else stage.readers), *stage.targets)):
                 return False
     return True
 
 
-def _behind(late: Sequence[Stage], problem: Problem, followed: set[str]) -> bool:
-    """True if stages change nothing but the fields that are followed, each cell by itself and by what never changes."""
+def _behind(late: Sequence[Stage], problem: Problem, followed: set[str], passed: Sequence[str]) -> bool:
+    """True if stages change nothing but the fields that are followed, each cell by itself, by what never changes and by
+    what early stages leave.
+    """
     reads = {read for stage in late for read in stage.reads}
-    changing = {read for read in reads if read.field in problem.state}
+    changing = {read for read in reads if read.field in problem.state and read.field not in passed}
     own = all(read.field in followed and not any(read.offset) for read in changing)
     return own and all(set(stage.targets) <= followed for stage in late)
 

@@ -22,7 +22,8 @@ class KernelLaunch:
 
     rows: rows of blocks; concurrent: whether it may run at the same time as the next launch of the pass; waits:
     whether, then, it waits for the launch before; cooperative: whether its blocks use common barriers; before, after:
-    where it finds and leaves the state, if not in the slots of the pass; later: steps of the pass before it.
+    where it finds and leaves the state, if not in the slots of the pass; renewed: the places in the struct of fields
+    that it finds in the slot which the pass writes; later: steps of the pass before it.
     """
 
     function: int
@@ -38,6 +39,7 @@ class KernelLaunch:
     cooperative: bool = False
     before: Places | None = None
     after: Places | None = None
+    renewed: tuple[int, ...] = ()
     later: int = 0
 
     @classmethod
@@ -73,6 +75,8 @@ class KernelLaunch:
             if places is not None:
                 values["fields"]["slot"][0, :, slot] = places.addresses
                 values["fields"][kind][0] = places.pitches
+        found = values["fields"]["slot"][0]
+        found[list(self.renewed), source] = found[list(self.renewed), target]
         if clock is not None:
             values["clock"], values["step"] = clock, level
         commands.launch(

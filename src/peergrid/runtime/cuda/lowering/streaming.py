@@ -59,7 +59,7 @@ class StreamingPlan(KernelPlan):
             yield from chained(others) if streams else others
         yield from streams
         for plan, cells in self.behind(parts):
-            yield from plan.launches(execution, device, subtract(cells, *awaited))
+            yield from self._late(plan.launches(execution, device, subtract(cells, *awaited)))
 
     def begins(self, device: int, boxes: Boxes, awaited: Boxes) -> bool:
         """True if launches beside the stream make cells of boxes that come first: they read ghost cells, too."""
@@ -74,7 +74,7 @@ class StreamingPlan(KernelPlan):
     ) -> Iterator[KernelLaunch]:
         """The launches that follow the boxes that come first, once the word of the device is set."""
         for plan, cells in self.behind(self._parts(device, boxes)):
-            yield from plan.launches(execution, device, intersect(cells, *awaited))
+            yield from self._late(plan.launches(execution, device, intersect(cells, *awaited)))
 
     def beside(self, parts: Parts) -> Iterator[tuple[OneStepPlan, Boxes]]:
         """The plans, each with its cells, whose launches run at the same time as the stream."""
@@ -93,12 +93,15 @@ class StreamingPlan(KernelPlan):
         """True if one launch over a box makes some boxes in it first, and no other makes their cells for the stream:
         launches beside it find room when most of its tiles have ended.
 
-        Where fields rotate, early and late stages change what the stream does not make (see `begins`, `continues`).
+        Where fields rotate, early and late stages change what the stream does not make (see `begins`, `continues`); no
+        launch over some of the boxes awaits early ones over the others.
         """
-        gpu = self.setting.gpu
+        gpu, found = self.setting.gpu, self.setting.rotation
+        if found is not None and found.passed:
+            return False
         parts = self.kernel.parts(box, gpu)
         others = parts.beside
-        if self.setting.rotation is None:
+        if found is None:
             heard = self.kernel.problem.receiver_boxes(self.setting.recorded[device])
             others = (*others, *parts.after, *heard)
         alone = not any(part.overlaps(one) for part in others for one in boxes)
@@ -153,12 +156,22 @@ class StreamingPlan(KernelPlan):
         recorded = self.setting.recorded if problem.receivers else ((),) * len(self.setting.recorded)
         return replace(self.setting, problem=problem, recorded=recorded)
 
-    def _parts(self, device: int, boxes: Boxes) -> Parts:
-        parts = self.kernel.parts_of(boxes, self.setting.gpu, self.setting.recorded[device])
-        if self.setting.rotation is None:
-            return parts
+    def parts(self, boxes: Boxes, recorded: tuple[int, ...]) -> Parts:
+        """The parts of boxes by the kernels that make them; recorded: the receivers of the device."""
+        whole = self.setting.rotation is not None
+        parts = self.kernel.parts_of(boxes, self.setting.gpu, recorded, whole)
         # Where fields rotate, late stages are made behind the stream alone: kernels beside it have made theirs.
-        return replace(parts, after=intersect(parts.after, *parts.interior))
+        return replace(parts, after=intersect(parts.after, *parts.interior)) if whole else parts
+
+    def _parts(self, device: int, boxes: Boxes) -> Parts:
+        return self.parts(boxes, self.setting.recorded[device])
+
+    def _late(self, launches: Iterable[KernelLaunch]) -> Iterator[KernelLaunch]:
+        """Launches behind the stream, which find there what early stages have left."""
+        found = self.setting.rotation
+        names = tuple(self.setting.problem.fields)
+        renewed = tuple(names.index(name) for name in found.passed) if found is not None else ()
+        return (replace(launch, renewed=renewed) for launch in launches)
 
     def _streams(self, execution: ExecutionContext, device: int, box: Box, awaited: Boxes) -> Iterator[KernelLaunch]:
         slots = [max(1, execution.programs.resident(device, program)) for program in self.kernel.programs]
