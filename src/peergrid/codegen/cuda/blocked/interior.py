@@ -49,22 +49,30 @@ def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) ->
     """Boxes where no interior tile may be: close to the box of any other update, or on a field that exists there alone.
 
     besides: updates that do not count, nor do fields that nothing else writes.
-
-    A step of a 3D grid has what no update writes in all blocks from the start: only what updates write is an obstacle,
-    with the cells that usual updates make of it.
     """
     assigned, found = usual_updates(problem), list[Box]()
-    alone = problem.grid.ndim == 3 and steps == 1
-    passed = _passed_on(problem)
     for (stage, target), update, growth in grown(problem, steps):
         if update is not assigned[stage].get(target, (None,))[0] and update not in besides:
-            found += computing(problem, update.box, passed[stage][target] if alone else growth)
-    for name in problem.state if not alone else ():
+            found += reached(problem, steps, stage, target, update.box, growth)
+    for name in problem.state if not _alone(problem, steps) else ():
         writers = (update for stage in problem.stages for update, _ in stage.writers(name))
         box = problem.fields[name].box
         if not in_most_cells(problem, box) and any(update not in besides for update in writers):
             found.append(box)
     return tuple(found)
+
+
+def reached(problem: Problem, steps: int, stage: int, target: str, box: Box, growth: Growth) -> Iterator[Box]:
+    """The cells that interior tiles would make wrongly where another update writes a target; growth: as of `grown`.
+
+    A step of a 3D grid has what no update writes in all blocks from the start: there these are the cells of the update,
+    and those that usual updates make of them.
+    """
+    yield from computing(problem, box, _passed_on(problem)[stage][target] if _alone(problem, steps) else growth)
+
+
+def _alone(problem: Problem, steps: int) -> bool:
+    return problem.grid.ndim == 3 and steps == 1
 
 
 @remembered()

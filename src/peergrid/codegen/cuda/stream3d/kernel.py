@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from itertools import repeat
 from math import ceil, prod
 
-from peergrid.codegen.cuda.blocked.interior import computing, grown, unbounded
+from peergrid.codegen.cuda.blocked.interior import computing, grown, reached, unbounded
 from peergrid.codegen.cuda.blocked.levels import usual_updates
 from peergrid.codegen.cuda.common.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
@@ -156,8 +156,9 @@ class StreamKernel:
         points, last = core(self.problem, self.steps)[1], self.stages[-1][0]
         for (stage, target), update, growth in grown(self.problem, self.steps):
             if (stage < last and self._passed(stage, target)) or self._read_beside(stage, target):
-                for near in computing(self.problem, update.box, growth):
-                    if near in points and sum(map(near.overlaps, boxes)) > 1:
+                anew = reached(self.problem, self.steps, stage, target, update.box, growth)
+                for here, near in zip(anew, computing(self.problem, update.box, growth), strict=True):
+                    if here in points and sum(map(near.overlaps, boxes)) > 1:
                         return False
         return True
 
