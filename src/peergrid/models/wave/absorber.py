@@ -81,21 +81,21 @@ def absorbing(
     first, second: weights of the derivatives half way between nodes and on nodes; name: of the memories.
     """
     reach = len(first[0] if isinstance(first[0], tuple) else first)
-    before, both, after = list[Update](), list[Update](), list[Update]()
+    before, onwards, after = list[Update](), list[Update](), list[Update]()
     for side in sides(frame, dt, reach, name):
         given, axis = driven[side.axis], side.axis
         memories = side.psi, side.zeta
         if given.flux is None:
             inner = stencils.inwards(axis)(given.wave, side.psi, side.between, first)
             taken = stencils.onwards(axis)(given.wave, *memories, side.nodes, first, second)
-            both.append(taken.within(side.box))
+            onwards.append(taken.within(side.box))
             outer = stencils.outwards(axis)(given.waves, given.factors, *memories, first)
         else:
             inner = stencils.inwards_flux(given.flux, side.psi, side.between)
             outer = stencils.outwards_flux(axis)(given.waves, given.factors, given.flux, side.zeta, side.nodes, first)
         before.append(inner.within(side.box))
         after.append(outer.within(side.box))
-    return [Stage(tuple(updates)) for updates in (before, both) if updates], apart(after)
+    return [Stage(tuple(updates)) for updates in (before, onwards) if updates], apart(after)
 
 
 def absorbing_tilted(

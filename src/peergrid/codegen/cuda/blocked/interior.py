@@ -54,7 +54,7 @@ def obstacles(problem: Problem, steps: int, besides: tuple[Update, ...] = ()) ->
     for (stage, target), update, growth in grown(problem, steps):
         if update is not assigned[stage].get(target, (None,))[0] and update not in besides:
             found += reached(problem, steps, stage, target, update.box, growth)
-    for name in problem.state if not _alone(problem, steps) else ():
+    for name in problem.state if not _one_step_in_3d(problem, steps) else ():
         writers = (update for stage in problem.stages for update, _ in stage.writers(name))
         box = problem.fields[name].box
         if not in_most_cells(problem, box) and any(update not in besides for update in writers):
@@ -68,10 +68,12 @@ def reached(problem: Problem, steps: int, stage: int, target: str, box: Box, gro
     A step of a 3D grid has what no update writes in all blocks from the start: there these are the cells of the update,
     and those that usual updates make of them.
     """
-    yield from computing(problem, box, _passed_on(problem)[stage][target] if _alone(problem, steps) else growth)
+    yield from computing(
+        problem, box, _passed_on(problem)[stage][target] if _one_step_in_3d(problem, steps) else growth
+    )
 
 
-def _alone(problem: Problem, steps: int) -> bool:
+def _one_step_in_3d(problem: Problem, steps: int) -> bool:
     return problem.grid.ndim == 3 and steps == 1
 
 

@@ -99,7 +99,7 @@ class StreamingPlan(KernelPlan):
         gpu, found = self.setting.gpu, self.setting.rotation
         if found is not None and found.passed:
             return False
-        parts = self.kernel.parts(box, gpu)
+        parts = self.parts((box,), ())
         others = parts.beside
         if found is None:
             heard = self.kernel.problem.receiver_boxes(self.setting.recorded[device])
