@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+import kinds3d
 import problems3d
 import reduction_problems
 import runtime_problems
@@ -118,6 +119,8 @@ def _volume() -> Iterator[Case]:
     yield Case("media3d two steps", by_index, 2)
     yield Case("radar3d one step", partial(problems.radar3d, (384, 256, 256)), 1)
     yield Case("tti at once", partial(problems3d.tti_one_stage_problem, 128), 1)
+    for name in ("acoustic 16th order", "elastic", "gray-scott", "burgers", "d3q19", "shot vti", "shot density"):
+        yield Case(f"volume {name} one step", partial(kinds3d.KINDS[name], (256, 256, 256)), 1)
 
 
 def _small() -> Iterator[Case]:

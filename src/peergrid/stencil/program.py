@@ -7,7 +7,7 @@ operands come before it. Only identical values are shared; nothing is reassociat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,6 +43,12 @@ class CellProgram:
 def is_operation(value: Expr) -> bool:
     """True for a value that is computed from others."""
     return isinstance(value, Unary | Binary | Where | Entry)
+
+
+def slow_at_zero(values: Iterable[Expr]) -> bool:
+    """True if some value takes a GPU much longer where operands are 0: a quotient or a square root."""
+    kinds = ((value.op if isinstance(value, Unary | Binary) else None) for value in ordered(tuple(values)))
+    return any(kind in ("div", "sqrt") for kind in kinds)
 
 
 def has_exponents(problem: Problem) -> bool:

@@ -319,11 +319,29 @@ def test_stages_in_launches_of_their_own(make: Make, stages: tuple[tuple[int, ..
     check(problem, FEW, kernel=kernel, parts=(2, 1, 1), device=1)
 
 
+@stencil
+def reacting(u: Any, v: Any) -> None:
+    """Two fields, each of which diffuses, and the other as a source."""
+    for f, other in ((u, v), (v, u)):
+        around = f[-1, 0, 0] + f[1, 0, 0] + f[0, -1, 0] + f[0, 1, 0] + f[0, 0, -1] + f[0, 0, 1]
+        f.next[0, 0, 0] = f[0, 0, 0] + 0.1 * (around - 6 * f[0, 0, 0]) + 0.1 * other[0, 0, 0]
+
+
+@stencil
+def moved(u: Any, v: Any, w: Any) -> None:
+    """Each value comes from one cell alone."""
+    u.next[0, 0, 0], v.next[0, 0, 0], w.next[0, 0, 0] = v[1, 0, 1], w[0, -1, 1], u[-1, 1, 0]
+
+
 def large(make: str, shape: Index) -> StreamKernel:
     """The kernel of a problem whose fields have no values of their own."""
     grid = Grid(shape)
     if make == "heat":
         problem = Problem.of(heat_3d(grid.field("u"), 0.1))
+    elif make == "reacting":
+        problem = Problem.of(reacting(grid.field("u"), grid.field("v")))
+    elif make == "moved":
+        problem = Problem.of(moved(*(grid.field(name) for name in "uvw")))
     else:
         p, q = (grid.profile(name, axis, np.ones(shape[axis])) for name, axis in (("p", 1), ("q", 2)))
         problem = Problem.of(wave(*(grid.field(name) for name in ("u", "prev", "m")), p, q))
@@ -336,11 +354,14 @@ def large(make: str, shape: Index) -> StreamKernel:
     ("make", "shape", "streams"),
     [
         ("heat", (512, 512, 512), True),
-        ("heat", (256, 256, 256), False),
-        ("heat", (400, 400, 400), False),  # two tiles across, of which a fifth is idle
+        ("heat", (192, 192, 192), False),
+        ("heat", (128, 128, 128), False),
         ("wave", (256, 256, 256), True),
-        ("wave", (96, 512, 512), True),
+        ("wave", (192, 192, 192), True),
         ("wave", (128, 128, 128), False),
+        ("reacting", (256, 256, 256), True),
+        ("reacting", (128, 128, 128), False),
+        ("moved", (512, 512, 512), False),  # no value is loaded twice
     ],
 )
 def test_boxes_stream_where_that_saves_time(make: str, shape: Index, streams: bool) -> None:
@@ -420,6 +441,55 @@ def test_tensor_copies_in_the_shapes_that_are_chosen(shape: StreamShape, boundar
     (rings,) = in_one(problem, 1, shape).pipelines
     assert copied(rings) == (boundary == "fixed" or shape.ahead > 1)
     check(problem, shape if copied(rings) else replace(shape, tensor=False))
+
+
+STREAMS = {
+    waves: H200.streams.far, two_fields: H200.streams.few, yee: H200.streams.several, diffusion: H200.streams.many,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "shape"), [(make, shape) for make, shapes in STREAMS.items() for shape in shapes])
+def test_all_shapes_that_can_be_chosen(make: Make, shape: StreamShape) -> None:
+    problem, shape = make((24, 50, 140)), replace(shape, columns=shape.columns + 4 * (make is yee))
+    (rings,) = in_one(problem, 1, shape).pipelines
+    check(problem, shape if not shape.tensor or copied(rings) else replace(shape, tensor=False))
+
+
+@pytest.mark.parametrize(("reach", "lead"), [(4, 2), (8, 0)])
+def test_tiles_with_wide_borders_do_not_keep_in_step(reach: int, lead: int) -> None:
+    def farther(u: Any) -> None:
+        u.next[0, 0, 0] = u[0, reach, 0] + u[0, -reach, 0] + u[0, 0, reach] + u[0, 0, -reach]
+
+    made = Problem.of(stencil(farther)(Grid((512, 512, 512)).field("u")))
+    kernel = one_pass(made, replace(H200, streams=replace(H200.streams, far=H200.streams.far[1:])))
+    assert kernel is not None
+    assert kernel.pipelines[0].border == (32 + 2 * reach) * (64 + 2 * reach) / (32 * 64)
+    assert kernel.shapes[0].lead == lead
+
+
+@stencil
+def quotients(u: Any, d: Any) -> None:
+    """Divisors that are 0 beside the grid."""
+    sides = [(d[0, 0, 0] + d[at], u[at]) for at in ((1, 0, 0), (0, -1, 0), (0, 0, 1))]
+    u.next[0, 0, 0] = sum(other / divisor for divisor, other in sides)
+
+
+def quotient(shape: Index, boundary: Any = "fixed") -> Problem:
+    grid = Grid(shape, boundary)
+    d = grid.field("d", init=np.random.default_rng(5).uniform(1, 2, shape).astype(np.float32))
+    return Problem.of(quotients(random(grid, "u", 1), d))
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "periodic", ("periodic", "fixed", "reflecting")])
+@pytest.mark.parametrize("shape", [FEW, TENSOR, replace(FEW, own=True, unroll=3)])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_threads_without_cells_do_not_divide(shape: StreamShape, steps: int, boundary: Any) -> None:
+    problem = quotient((40, 38, 76), boundary)
+    if any(problem.grid.periodic) and shape.tensor:
+        shape = replace(shape, ahead=3)
+    assert "SLOW_AT_ZERO = true" in in_one(problem, steps, shape).programs[0].source
+    check(problem, shape, steps)
+    check(problem, shape, steps, parts=(2, 2, 1), device=3)
 
 
 @pytest.mark.parametrize(("split", "ahead"), [(False, 2), (True, 3)])

@@ -36,9 +36,12 @@ class Streams:
 
     far: tuple[StreamShape, ...] = (
         StreamShape(128, 24, 2, 2, lead=2, tensor=True, hints=True),
+        StreamShape(64, 32, 2, 2, lead=2, tensor=True, hints=True),
+        StreamShape(64, 16, 1, 2, lead=2, tensor=True, hints=True),
+        StreamShape(64, 32, 2, 2, tensor=True, hints=True),
         StreamShape(128, 24, 2, 2),
-        StreamShape(64, 48, 2, 2),
-        StreamShape(64, 32, 2, 2),
+        StreamShape(64, 48, 2, 2, lead=3),
+        StreamShape(64, 32, 2, 2, lead=3),
         StreamShape(64, 32, 2, 1),
         StreamShape(32, 40, 1, 1),
         StreamShape(64, 16, 1, 1),
@@ -48,13 +51,16 @@ class Streams:
     many: tuple[StreamShape, ...] = (
         StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=2, around=True, tensor=True, hints=True),
         StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=3, around=True),
+        StreamShape(256, 16, 8, 2, lead=2, tensor=True, hints=True),
         StreamShape(256, 16, 8, 2, lead=3),
+        StreamShape(128, 16, 2, 3, own=True, unroll=3, lead=3),
         StreamShape(64, 16, 2, 2),
         StreamShape(32, 8, 1, 1),
     )
     few: tuple[StreamShape, ...] = (
         StreamShape(256, 32, 4, 3, own=True, unroll=3, lead=2, tensor=True, hints=True),
         StreamShape(256, 32, 4, 3, lead=3),
+        StreamShape(128, 16, 2, 3, own=True, unroll=3, lead=3),
         StreamShape(128, 16, 4, 3),
     )
     several: tuple[StreamShape, ...] = (
@@ -81,9 +87,9 @@ class GpuModel:
     their place of a 3D region that is less than half of all; concurrent_cells: of a region, from which on small ones
     are launched on a stream beside it; narrow_cells: of a remainder of 3D tiles, from which on it is stored densely;
     streamed_share_3d: of the cells of a 3D box, that kernels that stream must serve; stream_start: bytes that memory
-    could move while the blocks of their launch fill their pipelines; many_reads: of neighbours in a plane, from which
-    on they have other shapes; one_step_rates: of kernels of one step over theirs, with few and with many reads (see
-    `one_step_rate`);
+    could move while the blocks of their launch fill their pipelines; alone: of the time of a plane of a tile, the least
+    that a block takes where few others are at work; many_reads: of neighbours in a plane, from which on they have other
+    shapes; one_step_rates: of kernels of one step over theirs, with few and with many reads (see `one_step_rate`);
     long_rows: of an interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33
     are too few, 58 do); persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from
     for persistent kernels that have interior tiles, too; persistent_passes: of one launch, at most;
@@ -104,8 +110,9 @@ class GpuModel:
     streamed_bytes: float = 0.87
     streamed_share_3d: float = 0.75
     many_reads: int = 12
-    one_step_rates: tuple[float, float] = (0.88, 0.57)
-    stream_start: int = 42_000_000
+    one_step_rates: tuple[float, float] = (0.86, 0.6)
+    stream_start: int = 12_000_000
+    alone: float = 0.4
     wide_cells: int = 1 << 15
     wide_columns: int = 64
     wide_cube: int = 1 << 20

@@ -353,6 +353,7 @@ template <class Plan> struct Stream : Plan::State {
   }
   template <class N> __device__ __forceinline__ void make_usual() {
     if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
+    if (!Shape::OWN && N::SLOW_AT_ZERO && !works<N>()) return;  // rings have zeros where there are no cells
     Cells made[Shape::ROWS_EACH][N::VALUES];
     update<N, 0>(made);
     keep_all<N>(made, typename N::Makes{});
@@ -391,6 +392,13 @@ template <class Plan> struct Stream : Plan::State {
       x -= columns;
       column_of(x, List<More...>{});
     }
+  }
+  // Whether a thread has cells of the tile, or as far beyond it as others need.
+  template <class N> __device__ __forceinline__ bool works() const {
+    typedef typename N::NEED Need;
+    const int z = plane + N::LEAD, y = top + row, x = left + column;
+    return z >= tile.lo[0] + Need::lo(0) && z < tile.hi[0] + Need::hi(0) && y + Shape::ROWS_EACH > tile.lo[1] + Need::lo(1) &&
+           y < tile.hi[1] + Need::hi(1) && x + W > tile.lo[2] + Need::lo(2) && x < tile.hi[2] + Need::hi(2);
   }
   // Whether a cell is one of the tile, or as far beyond it as others need.
   template <class N> __device__ __forceinline__ bool counts(const Place& at) const {

@@ -136,11 +136,11 @@ class StreamKernel:
     def pays(self, box: Box, gpu: GpuModel) -> bool:
         """True if a launch for each pipeline takes less time on a box of usual cells than kernels of one step.
 
-        Tiles that hang over the box, and blocks that end before others, leave multiprocessors idle.
+        They save no traffic where a stage reads every value in one place alone, as that of a lattice Boltzmann method.
         """
-        if box.empty or box.shape[0] < LEAST_PLANES:
+        if box.empty or box.shape[0] < LEAST_PLANES or not any(rings.reuses for rings in self.pipelines):
             return False
-        busy = sum(busy_cells(rings, box, gpu) for rings in self.pipelines) / len(self.pipelines)
+        busy = sum(busy_cells(rings, box, gpu, gpu.alone) for rings in self.pipelines) / len(self.pipelines)
         filling = gpu.stream_start * self.problem.grid.box.size / minimal_bytes(self.problem)
         nodes = sum(len(rings.levels.nodes) for rings in self.pipelines)
         reads = len(self.pipelines[0].beside) if nodes == 1 else gpu.many_reads
@@ -214,12 +214,18 @@ class StreamKernel:
         return Parts((interior,), box - interior, disjoint(anew))
 
 
-def busy_cells(rings: Rings, box: Box, gpu: GpuModel) -> int:
-    """The cells that all multiprocessors could make while the busiest makes its tiles of a box."""
+def busy_cells(rings: Rings, box: Box, gpu: GpuModel, alone: float = 1.0) -> float:
+    """The cells that the GPU could make at its full rate in the time that the tiles of a box take.
+
+    alone: of the time of a plane of a full tile among others, the least that a block takes for any tile. So blocks that
+    are too few, or the last ones of many, leave the rest of the GPU idle.
+    """
     slots, count = _slots(rings, gpu), prod(map(len, across(rings, box)))
     cut = pieces(rings, box, count, slots)
-    planes = ceil(count * cut / slots) * (ceil(box.shape[0] / cut) + rings.early)
-    return planes * slots * prod(useful(rings))
+    planes = ceil(box.shape[0] / cut) + rings.early
+    each, least = planes * box.shape[1] * box.shape[2] / count, alone * planes * prod(useful(rings))
+    full, last = divmod(count * cut, slots)
+    return full * slots * max(each, least) + (max(last * each, slots * least) if last else 0.0)
 
 
 def _slots(rings: Rings, gpu: GpuModel) -> int:

@@ -104,6 +104,11 @@ class Rings:
         return tuple(use for node in self.levels.nodes for use in self.reads.uses(node) if use.beside)
 
     @cached_property
+    def reuses(self) -> bool:
+        """True if some value is read in several places, or made by one node for another."""
+        return len(self.levels.nodes) > 1 or any(len(set(uses)) > 1 for uses in self.reads.of_value.values())
+
+    @cached_property
     def layered(self) -> bool:
         """True if some node makes layers at the ends of rows, too."""
         return any(map(self.reads.corrections, self.levels.nodes))
@@ -132,6 +137,12 @@ class Rings:
             start += ring.values(self.shape, self.line)
             kept_from += ring.kept
         return found
+
+    @property
+    def border(self) -> float:
+        """The most values of a ring that a block loads for a cell of its tile."""
+        cells = self.shape.rows * self.shape.columns
+        return max((prod(ring.extents(self.shape)) / cells for ring in self.loaded), default=1.0)
 
     @property
     def ring_values(self) -> int:

@@ -19,6 +19,7 @@ from peergrid.codegen.cuda.stream3d.correction_text import CorrectionText, narro
 from peergrid.codegen.cuda.stream3d.rings import BARRIER_BYTES, Ring, Rings
 from peergrid.codegen.cuda.stream3d.updates import UPDATE, Updates, read_name, ring_name
 from peergrid.stencil import footprint
+from peergrid.stencil.program import slow_at_zero
 
 ENTRY = "stream3d"
 NOTHING_GIVEN = "Pace{nullptr, 0, 0}, Wraps{{0, 0, 0}}, Awaited{nullptr, 0}"
@@ -40,7 +41,7 @@ NODE = (
 // {title}
 struct {name} {{
   static constexpr int LEAD = {lead}, VALUES = {values}, OWN = {own};
-  static constexpr bool BARRIER = {barrier};
+  static constexpr bool BARRIER = {barrier}, SLOW_AT_ZERO = {slow};
   typedef {need} NEED;
   typedef List<{made}> Makes;
   typedef List<{corrections}> Corrections;
@@ -169,6 +170,7 @@ class Text:
             lead=self.rings.reads.lead(node),
             values=len(node.writes),
             barrier=flag(self.rings.waits(node)),
+            slow=flag(slow_at_zero(write.assignment.value for write in node.writes)),
             need=bounds(around(growth)),
             made=listed(self._updates.made(node)),
             corrections=listed(corrections.names),
