@@ -356,8 +356,8 @@ def _streamed(kernel: Any, site: Site, box: Box) -> Iterator[KernelWork]:
         rings, stages = kernel.pipelines[number], kernel.stages[number]
         shape = launch.extents[:, :3]
         planes = shape[:, 0] + overhead(problem, 1)
-        inputs, finals = len(rings.levels.inputs), len(rings.levels.finals)
-        moved = float(shape.prod(axis=1).sum()) * (inputs + finals) * problem.itemsize
+        values = len(rings.loaded) + len(rings.levels.finals)
+        moved = float(shape.prod(axis=1).sum()) * values * problem.itemsize
         operations = _stage_operations(problem, stages)
         results = float(planes.sum()) * rings.shape.columns * rings.shape.rows * operations
         chain = _longest(planes, slots[number]) * operations * rings.shape.rows_each
