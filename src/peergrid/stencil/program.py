@@ -47,8 +47,7 @@ def is_operation(value: Expr) -> bool:
 
 def slow_at_zero(values: Iterable[Expr]) -> bool:
     """True if some value takes a GPU much longer where operands are 0: a quotient or a square root."""
-    kinds = ((value.op if isinstance(value, Unary | Binary) else None) for value in ordered(tuple(values)))
-    return any(kind in ("div", "sqrt") for kind in kinds)
+    return any(isinstance(value, Unary | Binary) and value.op in ("div", "sqrt") for value in ordered(tuple(values)))
 
 
 def has_exponents(problem: Problem) -> bool:

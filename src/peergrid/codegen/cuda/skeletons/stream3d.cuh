@@ -353,7 +353,7 @@ template <class Plan> struct Stream : Plan::State {
   }
   template <class N> __device__ __forceinline__ void make_usual() {
     if (!Shape::OWN && WORKING < Shape::THREADS && threadIdx.x >= WORKING) return;
-    if (!Shape::OWN && N::SLOW_AT_ZERO && !works<N>()) return;  // rings have zeros where there are no cells
+    if (!Shape::OWN && N::SLOW_AT_ZERO && !works<N>()) return;  // rings have zeros beyond the grid
     Cells made[Shape::ROWS_EACH][N::VALUES];
     update<N, 0>(made);
     keep_all<N>(made, typename N::Makes{});
