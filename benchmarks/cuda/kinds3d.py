@@ -196,6 +196,7 @@ KINDS: dict[str, Callable[[Index], Problem]] = {
     "d3q19": on_fields(d3q19, [f"f{n}" for n in range(19)], edge="periodic"),
     "shot": shot,
     "shot vti": partial(shot, values=AXES),
+    "shot tti": partial(shot, values={**AXES, "tilt": (0.0, 0.6)}),
     "shot density": partial(shot, values={"density": (1.0, 3.0)}),
     "shot time order 4": partial(shot, time_order=4),
     "shot cpml": partial(shot, layer=10, absorber="cpml"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -14,9 +14,10 @@ from executions import carry_through, step_by_step
 from runtime_problems import PROBLEMS, yee_with_absorber
 
 from peergrid import Options, Simulation
-from peergrid.codegen.cuda.gpu_model import H200, GpuModel
+from peergrid.codegen.cuda.gpu_model import H200, GpuModel, Streams
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.errors import DeviceFault, DoesNotFit
+from peergrid.grid import Index
 from peergrid.grid.partition import Partition
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
@@ -50,16 +51,15 @@ def test_same_bits(strategy: StrategyName, devices: str) -> None:
 
 
 class Streaming(CudaDriver):
-    """Has small 3D boxes streamed, too; several: the shapes for several stages."""
+    """Has small 3D boxes streamed, too, in certain shapes."""
 
-    def __init__(self, several: tuple[StreamShape, ...] = H200.streams.several) -> None:
+    def __init__(self, streams: Streams = H200.streams) -> None:
         super().__init__()
-        self._several = several
+        self._streams = streams
 
     def model(self, ordinal: int) -> GpuModel:
         usual = super().model(ordinal)
-        streams = replace(usual.streams, several=self._several)
-        return replace(usual, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0, streams=streams)
+        return replace(usual, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0, streams=self._streams)
 
 
 @pytest.mark.parametrize("ordinals", [(0,), (0, 0), *([(0, 1)] if GPUS > 1 else [])])
@@ -75,12 +75,23 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
         executor.close()
 
 
-@pytest.mark.parametrize("shape", [shape for shape in H200.streams.several if shape.tensor])
-def test_shapes_that_stream_several_stages(shape: StreamShape) -> None:
-    """Each as if it were the only one: on GPUs without such copies kernels of one step take its place."""
-    problem, options = streamed.sound(shape=(40, 70, 300)), Options("overlap")
+MADE: dict[str, Callable[[Index], Problem]] = {
+    "far": partial(streamed.of_two, streamed.far),
+    "many": partial(streamed.of_two, streamed.mean),
+    "few": partial(streamed.of_two, streamed.reaction),
+    "several": lambda shape: streamed.sound(shape=shape),
+}
+"""Problems for which the lists of shapes are."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [(kind, shape) for kind in MADE for shape in getattr(H200.streams, kind) if shape.lead]
+)
+def test_shapes_of_tiles(kind: str, shape: StreamShape) -> None:
+    """Each as if it were the only one: on GPUs without tensor copies kernels of one step take the place of some."""
+    problem, options = MADE[kind]((40, 70, 300)), Options("overlap")
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
-    executor = CudaExecutor(plan, STEPS, (0,), driver=Streaming(several=(shape,)))
+    executor = CudaExecutor(plan, STEPS, (0,), driver=Streaming(replace(H200.streams, **{kind: (shape,)})))
     try:
         assert carry_through(executor, options) == step_by_step(problem)
     finally:

@@ -84,6 +84,35 @@ def sound(boundary: Boundary | tuple[Boundary, ...] = "fixed", shape: Index = SH
 
 
 @stencil
+def reaction(u: Any, v: Any) -> None:
+    """Each field diffuses; a quotient is taken of both, which are 0 beside the grid."""
+    for f, other in ((u, v), (v, u)):
+        near = f[1, 0, 0] + f[-1, 0, 0] + f[0, 1, 0] + f[0, -1, 0] + f[0, 0, 1] + f[0, 0, -1]
+        f.next[0, 0, 0] = f[0, 0, 0] + 0.1 * (near - 6 * f[0, 0, 0]) + 0.01 * f[0, 0, 0] / (f[0, 0, 0] + other[0, 0, 0])
+
+
+@stencil
+def mean(u: Any, v: Any) -> None:
+    """Weights for 27 cells of one field, and those of a plane of the other."""
+    for f, planes in ((u, (-1, 0, 1)), (v, (0,))):
+        cells = [f[z, y, x] * (0.04 - 0.01 * abs(x)) for z in planes for y in (-1, 0, 1) for x in (-1, 0, 1)]
+        f.next[0, 0, 0] = sum(cells[1:], cells[0])
+
+
+@stencil
+def far(u: Any, d: Any) -> None:
+    """Quotients of values up to four cells away."""
+    sides = (u[4, 0, 0], u[-4, 0, 0], u[0, 4, 0], u[0, -3, 0], u[0, 0, 4], u[0, 0, -4], u[2, 0, 0], u[0, 0, 1])
+    u.next[0, 0, 0] = 0.25 * sum(sides[1:], sides[0]) / (d[0, 0, 0] + d[0, 0, 1])
+
+
+def of_two(step: Any, shape: Index = SHAPE, boundary: Boundary | tuple[Boundary, ...] = "fixed") -> Problem:
+    """An update of two fields or of one with a coefficient."""
+    grid = Grid(shape, boundary)
+    return Problem.of(step(random(grid, "u", 1), random(grid, "v", 2)))
+
+
+@stencil
 def between(r: Any, u: Any) -> None:
     r.next[0, 0, 0] = 0.25 * u[0, 0, 0] + 0.25 * u[0, 0, 1] + 0.5 * u[0, 1, 0]
 
@@ -147,6 +176,18 @@ def surrounded() -> Problem:
 @pytest.mark.parametrize("make", [waves, sound, listened, surrounded])
 def test_same_bits_as_step_by_step(make: Any, split: Index, strategy: StrategyName) -> None:
     problem, driver = make(), HostDriver(gpu=GPU)
+    assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)
+    assert "stream3d" in driver.kernels
+
+
+@pytest.mark.parametrize("boundary", ["fixed", ("periodic", "fixed", "reflecting")])
+@pytest.mark.parametrize(
+    ("strategy", "split"), [("serial", (1, 1, 1)), ("overlap", (2, 1, 1)), ("peer", (1, 2, 1)), ("graph", (1, 1, 2))]
+)
+@pytest.mark.parametrize("step", [reaction, mean, far])
+def test_same_bits_in_the_shapes_for_two_fields(step: Any, split: Index, strategy: StrategyName, boundary: Any) -> None:
+    """Tiles that a grid does not fill, so that some threads have no cells."""
+    problem, driver = of_two(step, (60, 30, 75), boundary), HostDriver(gpu=GPU)
     assert carried_out(problem, split, Options(strategy, depth=1), driver) == expected(problem)
     assert "stream3d" in driver.kernels
 

@@ -18,6 +18,8 @@ from peergrid.stencil import Problem, advanced_box, footprint
 from peergrid.stencil.remember import remembered
 
 MOST_KEPT = 72  # registers of a thread for planes that it keeps: more leave the update too few
+MOST_KEPT_BY_FEW = 88  # the same in blocks of so few threads that each may have all registers that there are:
+FEW_THREADS = 256
 WIDE_BORDER = 1.6  # values loaded for a cell of a tile, above which blocks that keep in step are slower
 BETTER = 1.25  # times fewer cells of tiles, idle ones counted: more than shapes differ in speed
 
@@ -100,7 +102,8 @@ def _fits(rings: Rings, gpu: GpuModel) -> bool:
     if shape.lead and rings.border > WIDE_BORDER:
         return False
     kept = rings.kept * shape.rows_each * rings.width * size // 4
-    return rings.fits and kept <= MOST_KEPT and rings.shared_bytes <= gpu.most_shared
+    few = shape.threads(size) <= FEW_THREADS
+    return rings.fits and kept <= (MOST_KEPT_BY_FEW if few else MOST_KEPT) and rings.shared_bytes <= gpu.most_shared
 
 
 def _shapes(problem: Problem, stages: tuple[int, ...], gpu: GpuModel) -> Iterator[StreamShape]:
