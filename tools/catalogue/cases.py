@@ -119,7 +119,8 @@ def _volume() -> Iterator[Case]:
     yield Case("media3d two steps", by_index, 2)
     yield Case("radar3d one step", partial(problems.radar3d, (384, 256, 256)), 1)
     yield Case("tti at once", partial(problems3d.tti_one_stage_problem, 128), 1)
-    for name in ("acoustic 16th order", "elastic", "gray-scott", "burgers", "d3q19", "shot vti", "shot tti", "shot density"):
+    shots = ("shot vti", "shot tti", "shot density")
+    for name in ("acoustic 16th order", "elastic", "gray-scott", "burgers", "d3q19", *shots):
         yield Case(f"volume {name} one step", partial(kinds3d.KINDS[name], (256, 256, 256)), 1)
 
 
