@@ -16,6 +16,7 @@ from problems3d import (
     heat,
     magnetic,
     moved,
+    tti_at_once,
     tti_from_stored,
 )
 from radar3d import domain
@@ -141,13 +142,16 @@ def yee(shape: Index, edge: Any = "fixed", dtype: Dtype = "float32") -> Problem:
     return Problem.of([magnetic(*fields, 0.4), electric_uniform(*fields, 0.4)])
 
 
-def tti(shape: Index) -> Problem:
+def tti(stored: bool, shape: Index) -> Problem:
+    """stored: whether first derivatives are, in a stage of their own."""
     grid = Grid(shape)
-    p, q, former_p, former_q, gp, gq = (grid.field(name) for name in ("p", "q", "p0", "q0", "gp", "gq"))
+    waves = [grid.field(name) for name in ("p", "q", "p0", "q0")]
     axis = [grid.field(name, init=value) for name, value in (("n0", 0.6), ("n1", 0.48), ("n2", 0.64))]
     rest = [grid.field(name, init=value) for name, value in (("m", 0.05), ("a", 1.2), ("b", 1.05))]
-    stages = [along_axis(p, q, gp, gq, axis), tti_from_stored(p, q, former_p, former_q, gp, gq, axis, *rest)]
-    return Problem.of(stages)
+    if not stored:
+        return Problem.of(tti_at_once(*waves, axis, *rest))
+    first = [grid.field(name) for name in ("gp", "gq")]
+    return Problem.of([along_axis(*waves[:2], *first, axis), tti_from_stored(*waves, *first, axis, *rest)])
 
 
 def elastic(shape: Index) -> Problem:
@@ -189,7 +193,8 @@ KINDS: dict[str, Callable[[Index], Problem]] = {
     "yee": yee,
     "yee periodic": partial(yee, edge="periodic"),
     "yee float64": partial(yee, dtype="float64"),
-    "tti": tti,
+    "tti": partial(tti, True),
+    "tti one stage": partial(tti, False),
     "elastic": elastic,
     "gray-scott": on_fields(gray_scott, "uv", 0.035, 0.06, edge="periodic"),
     "burgers": on_fields(burgers, "uvw", 0.1, edge="periodic"),
