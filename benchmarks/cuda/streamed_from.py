@@ -60,10 +60,12 @@ def started(problem: Problem, way: str) -> Simulation:
 
 
 def rough(problem: Problem) -> Problem:
-    """The problem with noise around 1 in the fields that change, drawn from a table: the quickest to make."""
+    """The problem with noise around 1 in the fields that change or are 0, from a table: the quickest to make."""
     lagged, numbers = lagged_fields(problem), {name: k for k, name in enumerate(problem.fields)}
     fields = {
-        name: replace(field, made_by=_drawn(field, numbers[lagged.get(name, name)])) if name in problem.state else field
+        name: replace(field, made_by=_drawn(field, numbers[lagged.get(name, name)]))
+        if name in problem.state or (field.full and field.made_by is None and not np.any(field.init))
+        else field
         for name, field in problem.fields.items()
     }
     return replace(problem, fields=MappingProxyType(fields))
