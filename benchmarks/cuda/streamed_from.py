@@ -1,6 +1,6 @@
 """From how many cells on a step of a 3D box is faster by kernels that stream: rates of many problems on one GPU.
 
-    python benchmarks/cuda/streamed_from.py [--only WORD,...] [--shapes 192,256,32x512x512] [--ways streaming,one_step]
+    python benchmarks/cuda/streamed_from.py [--only KIND,...] [--shapes 192,256,32x512x512] [--ways streaming,one_step]
         [--seconds 120] [--out streamed_from.json]
 
 Float32 where the name says no other, from noise, steps back to back through `Simulation`, the best of four samples.
@@ -73,7 +73,6 @@ def rough(problem: Problem) -> Problem:
 
 def _drawn(field: Field, seed: int) -> Callable[[Box], Array]:
     table = (1 + 0.1 * NOISE).astype(field.grid.dtype)
-
     rows, columns = field.box.shape[1:]
 
     def values(box: Box) -> Array:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import test_cuda_streaming as streamed
 from executions import carry_through, step_by_step
-from runtime_problems import PROBLEMS, yee_with_absorber
+from runtime_problems import PROBLEMS, heat_3d, yee_with_absorber
 
 from peergrid import Options, Simulation
+from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel, Streams
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.errors import DeviceFault, DoesNotFit
@@ -75,23 +76,30 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
         executor.close()
 
 
-MADE: dict[str, Callable[[Index], Problem]] = {
-    "far": partial(streamed.of_two, streamed.far),
-    "many": partial(streamed.of_two, streamed.mean),
-    "few": partial(streamed.of_two, streamed.reaction),
-    "several": lambda shape: streamed.sound(shape=shape),
+MADE: dict[str, tuple[Callable[[Index], Problem], ...]] = {
+    "far": (partial(streamed.of_two, streamed.distant),),
+    "many": (partial(streamed.of_two, streamed.mean), partial(streamed.of_one, streamed.mean_of_one)),
+    "few": (partial(streamed.of_two, streamed.reaction), partial(streamed.of_one, partial(heat_3d, k=0.1))),
+    "several": (lambda shape: streamed.sound(shape=shape),),
 }
-"""Problems for which the lists of shapes are."""
+"""Problems for which the lists of shapes are, those of more fields first."""
+
+
+def streaming(kind: str, shape: StreamShape) -> tuple[Problem, Streams]:
+    """The first of these problems for which there is a kernel in a shape, as if that were the only one of its list."""
+    streams = replace(H200.streams, **{kind: (shape,)})
+    problems = (make((40, 70, 300)) for make in MADE[kind])
+    return next(problem for problem in problems if one_pass(problem, replace(H200, streams=streams))), streams
 
 
 @pytest.mark.parametrize(
     ("kind", "shape"), [(kind, shape) for kind in MADE for shape in getattr(H200.streams, kind) if shape.lead]
 )
 def test_shapes_of_tiles(kind: str, shape: StreamShape) -> None:
-    """Each as if it were the only one: on GPUs without tensor copies kernels of one step take the place of some."""
-    problem, options = MADE[kind]((40, 70, 300)), Options("overlap")
+    """On GPUs without tensor copies kernels of one step take the place of some."""
+    (problem, streams), options = streaming(kind, shape), Options("overlap")
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
-    executor = CudaExecutor(plan, STEPS, (0,), driver=Streaming(replace(H200.streams, **{kind: (shape,)})))
+    executor = CudaExecutor(plan, STEPS, (0,), driver=Streaming(streams))
     try:
         assert carry_through(executor, options) == step_by_step(problem)
     finally:
