@@ -96,3 +96,27 @@ def test_same_bits_as_step_by_step(split: Index) -> None:
     driver = HostDriver(gpu=ROWS)
     with closing(CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, timeout=5.0)) as executor:
         assert carry_through(executor, options) == expected(problem)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here to run generated kernels on the host")
+@pytest.mark.parametrize("split", [(1, 1, 1), (2, 1, 1), (1, 1, 2)])
+def test_same_bits_where_cells_of_corners_are_made_one_after_another(split: Index) -> None:
+    """A thread has 37 values there, elsewhere 29 at most."""
+    problem, options = layered(), Options("overlap", depth=1, block=1)
+    gpu = replace(ROWS, row_blocks=((6, 20, 0.01), (4, 30, 0.15)))
+    kernels = OneStepKernels.of(problem, [[problem.grid.box]], gpu)
+    assert 0 < len(kernels.rare) < len(kernels.rows)
+    assert "void cell_" in kernels.source
+    plan = layout(problem, Partition(problem.grid, split), options)
+    driver = HostDriver(gpu=gpu)
+    with closing(CudaExecutor(plan, STEPS, tuple(range(plan.devices)), driver=driver, timeout=5.0)) as executor:
+        assert carry_through(executor, options) == expected(problem)
+
+
+def test_threads_are_more_where_most_cells_need_few_registers() -> None:
+    problem = layered()
+    for values, share, blocks, rare in ((30, 0.05, 6, True), (30, 0.01, 4, False), (40, 0.0, 6, False)):
+        gpu = replace(ROWS, row_blocks=((6, values, share), (4, 128, 0.15)))
+        kernels = OneStepKernels.of(problem, [[problem.grid.box]], gpu)
+        assert f"__launch_bounds__(128, {blocks}) rows_0(" in kernels.source
+        assert any(variant.group == 0 for variant in kernels.rare) == rare

@@ -16,9 +16,11 @@ BLOCK_SHARED = 160 << 10  # bytes of a block that kernels ask for at most: what 
 
 USUAL = machine_named("h200-x2")
 # Several stages in one pass, planes asked for one clock before they are read: room for more rows or columns of a tile.
-ONE_AHEAD = (
+TENSORS_ONE_AHEAD = (
     StreamShape(256, 10, 2, 1, lead=2, tensor=True, hints=True),
     StreamShape(128, 16, 1, 1, lead=2, tensor=True, hints=True),
+)
+ONE_AHEAD = (
     StreamShape(256, 10, 2, 1, lead=3),
     StreamShape(256, 8, 2, 1, lead=3),
     StreamShape(128, 12, 1, 1, lead=4),
@@ -31,7 +33,8 @@ ONE_AHEAD = (
 class Streams:
     """Shapes of kernels that stream, for single precision, the fastest first: for updates that read cells two and more
     away, for those with many or few reads of neighbours, for several stages in one pass, whose tiles have as many
-    columns more as an access where they lose some, and for such stages with layers at the ends of rows.
+    columns more as an access where they lose some, and for such stages with layers at the ends of rows, whose columns
+    divide grids of many sizes.
     """
 
     far: tuple[StreamShape, ...] = (
@@ -44,6 +47,7 @@ class Streams:
         StreamShape(64, 32, 2, 2, lead=3),
         StreamShape(64, 32, 2, 1),
         StreamShape(32, 40, 1, 1),
+        StreamShape(64, 16, 1, 1, tensor=True, hints=True),
         StreamShape(64, 16, 1, 1),
         StreamShape(32, 16, 1, 1),
         StreamShape(32, 8, 1, 1),
@@ -66,9 +70,17 @@ class Streams:
     several: tuple[StreamShape, ...] = (
         StreamShape(128, 17, 1, 2, lead=2, tensor=True, hints=True),
         StreamShape(128, 16, 2, 2, lead=2, tensor=True, hints=True),
+        *TENSORS_ONE_AHEAD,
         *ONE_AHEAD,
     )
-    layered: tuple[StreamShape, ...] = ONE_AHEAD
+    layered: tuple[StreamShape, ...] = (
+        *TENSORS_ONE_AHEAD,
+        StreamShape(192, 10, 1, 1, tensor=True, hints=True),
+        StreamShape(160, 12, 1, 1, tensor=True, hints=True),
+        StreamShape(112, 18, 1, 1, tensor=True, hints=True),
+        StreamShape(96, 20, 1, 1, tensor=True, hints=True),
+        *ONE_AHEAD,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,8 @@ class GpuModel:
     long_rows: of an interior tile, in whose time a boundary tile and after it tiles of boundary strips are made (33
     are too few, 58 do); persistent_warps, persistent_rows: warps of a block and rows of a boundary tile to choose from
     for persistent kernels that have interior tiles, too; persistent_passes: of one launch, at most;
+    row_blocks: thread blocks of small 3D regions on a multiprocessor, the values of a thread for which it then has
+    registers, and the share of cells that may need more;
     thread_values, thread_bytes: values that a thread of a one-step kernel may have in registers before it gets fewer
     rows, and bytes of these from which on each is loaded where it is used, in statements of statement_operations;
     costs: what calls, links and kernels take on a machine of such GPUs.
@@ -122,6 +136,7 @@ class GpuModel:
     persistent_warps: tuple[int, ...] = (8, 4)
     persistent_rows: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
     persistent_passes: int = 4096
+    row_blocks: tuple[tuple[int, int, float], ...] = ((6, 80, 0.09), (4, 128, 0.15))
     thread_values: int = 80
     thread_bytes: int = 800
     statement_operations: int = 6

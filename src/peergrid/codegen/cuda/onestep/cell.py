@@ -52,7 +52,8 @@ def function(arguments: Arguments, group: Group, variant: Variant, number: int) 
         for name in variant.stored
     ]
     signature = listed(f"int {name}" for name in names)
-    head = f"__device__ __forceinline__ void cell_{number}(const Arguments& a, {signature}, long long step) {{"
+    more = ", const short* const places" if arguments.varying else ""
+    head = f"__device__ __forceinline__ void cell_{number}(const Arguments& a, {signature}, long long step{more}) {{"
     return "\n".join([head, *(f"  {line}" for line in lines), "}"])
 
 

@@ -73,7 +73,7 @@ class OneStepLaunch:
 class OneStepKernels:
     """The C++ text of some kernels; `wide`, `cells` and `rows` are the variants it has kernels for.
 
-    carries: as in `regions`.
+    rare: of `rows`, as in `rows3d.kernel`; carries: as in `regions`.
     """
 
     arguments: Arguments
@@ -82,6 +82,7 @@ class OneStepKernels:
     rows: tuple[Variant, ...]
     gpu: GpuModel
     carries: bool = True
+    rare: frozenset[Variant] = frozenset()
 
     @classmethod
     def of(
@@ -99,10 +100,12 @@ class OneStepKernels:
         part of that whose fields memory is laid out for.
         """
         variants: tuple[dict[Variant, None], ...] = ({}, {}, {})
+        by_rows: list[Region] = []
         for boxes, following in zip(works, later or repeat(None), strict=False):
             for number in range(len(groups(problem))):
-                parts = _regions(problem, number, tuple(boxes), carries, following)
-                for found, kind in zip(variants, _kinds(parts, gpu), strict=True):
+                kinds = _kinds(_regions(problem, number, tuple(boxes), carries, following), gpu)
+                by_rows += kinds[1]
+                for found, kind in zip(variants, kinds, strict=True):
                     found.update(dict.fromkeys(region.variant for region in kind))
         wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
         arguments = arguments_of(problem, pitched)
@@ -110,7 +113,12 @@ class OneStepKernels:
             rows3d.arranged(arguments, group, [variant for variant in rows if variant.group == number])
             for number, group in enumerate(groups(problem))
         )
-        return cls(arguments, wide, cells, tuple(chain.from_iterable(arranged)), gpu, carries)
+        rare = (
+            rows3d.rare(arguments, group, (region for region in by_rows if region.variant.group == number), gpu)
+            for number, group in enumerate(groups(problem))
+        )
+        made = tuple(chain.from_iterable(arranged)), gpu, carries, frozenset(chain.from_iterable(rare))
+        return cls(arguments, wide, cells, *made)
 
     @property
     def source(self) -> str:
@@ -133,7 +141,7 @@ class OneStepKernels:
     def _texts(self) -> tuple[tuple[str, ...], ...]:
         """The kernels of each group."""
         given = self.arguments
-        return _texts(given.problem, given.pitched, self.wide, self.cells, self.rows, self.gpu)
+        return _texts(given.problem, given.pitched, self.wide, self.cells, self.rows, self.rare, self.gpu)
 
     def kernels(self, number: int) -> Iterator[str]:
         """The kernels of a group, with the first that of receivers."""
@@ -149,7 +157,7 @@ class OneStepKernels:
         if cells:
             yield cell.kernel(self.arguments, f"cells_{number}", cells)
         if rows:
-            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows, self.gpu)
+            yield rows3d.kernel(self.arguments, group, f"rows_{number}", rows, self.rare, self.gpu)
         if number == 0 and self.arguments.problem.receivers:
             yield RECORD.replace("__AT__", _record_at(self.arguments))
 
@@ -215,10 +223,11 @@ def _texts(
     wide: tuple[Variant, ...],
     cells: tuple[Variant, ...],
     rows: tuple[Variant, ...],
+    rare: frozenset[Variant],
     gpu: GpuModel,
 ) -> tuple[tuple[str, ...], ...]:
     """The kernels of each group for these variants: whatever asks, and asks again, a text takes long to write."""
-    made = OneStepKernels(arguments_of(problem, pitched), wide, cells, rows, gpu)
+    made = OneStepKernels(arguments_of(problem, pitched), wide, cells, rows, gpu, rare=rare)
     return tuple(tuple(made.kernels(number)) for number in range(len(groups(problem))))
 
 

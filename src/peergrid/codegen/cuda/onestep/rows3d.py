@@ -3,18 +3,21 @@
 A region that is thinner along rows than an access of W cells makes a *row region* with one beside it: threads do both,
 so that it costs few accesses of its own. A block finds its row region in a table, sorted by first blocks, whose entries
 are the parts; those of one row region share their first block. Its threads are the accesses of the row region in C
-order: rows of few columns, as of absorbers at their ends, leave no thread idle.
+order: rows of few columns, as of absorbers at their ends, leave no thread idle. Variants of few cells that need many
+registers get the cells of an access one after another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from peergrid.codegen.cuda.common.arguments import Arguments
 from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.gpu_model import GpuModel
+from peergrid.codegen.cuda.onestep import cell
 from peergrid.codegen.cuda.onestep.alike import Alike, alike
 from peergrid.codegen.cuda.onestep.groups import Group
 from peergrid.codegen.cuda.onestep.regions import Region, Variant
@@ -22,7 +25,7 @@ from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
 
 KERNEL = """\
-extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_constant__ Arguments a) {{
+extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}(const __grid_constant__ Arguments a) {{
   int n = 0;
   for (int end = a.count; end - n > 1;) {{
     const int middle = (n + end) / 2;
@@ -49,6 +52,11 @@ extern "C" __global__ void __launch_bounds__({threads}, 4) {name}(const __grid_c
 }}
 """
 CASE = "      {labels} row_{number}(a, i, j, k, part.lo[2], part.hi[2], step{more}); break;"
+CASE_BY_CELLS = """\
+      {labels}
+#pragma unroll 1
+        for (int x = max(k, part.lo[2]); x < min(k + W, part.hi[2]); ++x) cell_{number}(a, i, j, x, step{more});
+        break;"""
 PLACES = "__constant__ const short places_{number}[{count}][{each}] = {rows};"
 
 
@@ -84,14 +92,44 @@ def row_regions(found: Sequence[Region], width: int) -> list[RowRegion]:
     return sorted(made, key=lambda region: region.box.shape[2])
 
 
-def kernel(arguments: Arguments, group: Group, name: str, variants: Mapping[int, Variant], gpu: GpuModel) -> str:
-    """The kernel of a group that works through a table of row regions, and its functions; variants: as `arranged`."""
+def kernel(
+    arguments: Arguments,
+    group: Group,
+    name: str,
+    variants: Mapping[int, Variant],
+    rare: Collection[Variant],
+    gpu: GpuModel,
+) -> str:
+    """The kernel of a group that works through a table of row regions, and its functions; variants: as `arranged`;
+    rare: those of which a thread makes cells one after another.
+    """
     number_of = {variant: number for number, variant in variants.items()}
     found = {number_of[some.variants[0]]: some for some in alike(arguments, group, variants.values())}
-    functions = (_function(arguments, group, number, some, gpu) for number, some in found.items())
+    functions = (_function(arguments, group, number, some, rare, gpu) for number, some in found.items())
     places = (_places(arguments, number, some) for number, some in found.items() if any(some.varying))
-    cases = "\n".join(_case(number, some) for number, some in found.items())
-    return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, cases=cases)))
+    cases = "\n".join(_case(number, some, rare) for number, some in found.items())
+    most = max((values(arguments, group, one, gpu) for one in variants.values() if one not in rare), default=0)
+    blocks = next((blocks for blocks, room, _ in gpu.row_blocks if most <= room), gpu.row_blocks[-1][0])
+    return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, blocks=blocks, cases=cases)))
+
+
+def values(arguments: Arguments, group: Group, variant: Variant, gpu: GpuModel) -> int:
+    """The registers for what a thread reads and makes in W cells of a row."""
+    return WideKernel(arguments, group, variant, gpu, most_rows=1).values * arguments.problem.itemsize // 4
+
+
+def rare(arguments: Arguments, group: Group, regions: Iterable[Region], gpu: GpuModel) -> frozenset[Variant]:
+    """The variants that need more registers than threads should have and make few of the cells, as of edges and corners
+    where layers meet: the others would have fewer threads, or values in memory, for their sake.
+    """
+    cells = Counter[Variant]()
+    for region in regions:
+        cells[region.variant] += region.box.size
+    for _, most, share in gpu.row_blocks:
+        found = frozenset(variant for variant in cells if values(arguments, group, variant, gpu) > most)
+        if sum(cells[variant] for variant in found) <= share * cells.total():
+            return found
+    return frozenset()
 
 
 def arranged(arguments: Arguments, group: Group, variants: Iterable[Variant]) -> tuple[Variant, ...]:
@@ -99,8 +137,12 @@ def arranged(arguments: Arguments, group: Group, variants: Iterable[Variant]) ->
     return tuple(variant for some in alike(arguments, group, variants) for variant in some.variants)
 
 
-def _function(arguments: Arguments, group: Group, number: int, some: Alike, gpu: GpuModel) -> str:
+def _function(
+    arguments: Arguments, group: Group, number: int, some: Alike, rare: Collection[Variant], gpu: GpuModel
+) -> str:
     given = replace(arguments, varying=some.varying[0])
+    if some.variants[0] in rare:
+        return cell.function(given, group, some.variants[0], number)
     return WideKernel(given, group, some.variants[0], gpu, most_rows=1).function(f"row_{number}")
 
 
@@ -110,10 +152,11 @@ def _places(arguments: Arguments, first: int, some: Alike) -> str:
     return PLACES.format(number=first, count=len(rows), each=len(some.varying[0]), rows=listed(rows, "{}"))
 
 
-def _case(first: int, some: Alike) -> str:
+def _case(first: int, some: Alike, rare: Collection[Variant]) -> str:
     labels = " ".join(f"case {first + place}:" for place in range(len(some.variants)))
     more = f", places_{first}[part.variant - {first}]" if any(some.varying) else ""
-    return CASE.format(labels=labels, number=first, more=more)
+    form = CASE_BY_CELLS if some.variants[0] in rare else CASE
+    return form.format(labels=labels, number=first, more=more)
 
 
 def _cuts(found: Iterable[Region], axis: int) -> list[int]:

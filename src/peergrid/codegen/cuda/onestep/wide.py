@@ -124,6 +124,11 @@ class WideKernel:
             return 1
         return next((n for n in (4, 2) if n <= self.most_rows and self._values(n) <= self.gpu.thread_values), 1)
 
+    @cached_property
+    def values(self) -> int:
+        """The values that a thread reads and makes in one row."""
+        return self._values(1)
+
     def blocks(self, box: Box) -> int:
         """The number of thread blocks that cover a region."""
         lo, hi = box.lo[-1], box.hi[-1]
@@ -161,7 +166,7 @@ class WideKernel:
     @cached_property
     def _streams(self) -> bool:
         """True if values are loaded where they are used: registers do not hold all."""
-        return self._values(1) * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
+        return self.values * self.arguments.problem.itemsize > self.gpu.thread_bytes and self.ndim > 1
 
     def _statements(self, depth: int) -> str:
         read = self._reader(self.rows)
