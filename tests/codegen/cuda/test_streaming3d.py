@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import scratch_fields
+from peergrid.codegen.cuda.skeletons import expanded
+from peergrid.codegen.cuda.stream3d.correction_text import rounds
 from peergrid.codegen.cuda.stream3d.corrections import corrections
 from peergrid.codegen.cuda.stream3d.kernel import AWAITED, PACE, WRAPS, Parts, StreamKernel, in_one
 from peergrid.codegen.cuda.stream3d.tensors import Stored, copied, tensors
@@ -152,14 +155,51 @@ def test_layers_at_the_ends_of_rows_follow_the_usual_updates(
     assert agrees(problem, one, plain)
 
 
+@pytest.mark.parametrize("shape", [FEW, StreamShape(68, 10, 2, 1, tensor=True, hints=True)])
+def test_layers_are_stored_once(shape: StreamShape) -> None:
+    """Kernels of one step that run at the same time store their last values, too, and read them: usual updates must
+    not store others in between. Here nothing is stored behind these.
+    """
+    problem = absorbing_radar((50, 48, 70), 0.01)
+    kernel = in_one(problem, 1, shape)
+    (made,) = kernel.programs
+    text = expanded(made.source)
+    assert text.count(STORED) == 1
+    with patch.dict(vars(kernel), programs=(replace(made, source=text.replace(STORED, ";")),)):
+        one, plain = advance(problem, shape, kernel=kernel)
+    layers = [(update, name) for some in corrections(problem, 1) for update in some for name in update.targets]
+    changed = [(name, update.box & plain) for update, name in layers if "memory" not in name]
+    assert len(changed) == 8
+    for name, cells in changed:
+        before, after = (block.view(cells) for block in one.padded[name])
+        assert cells.size > 0
+        assert np.array_equal(before, after)
+    assert not agrees(problem, one, plain)
+
+
 def test_blocks_with_layers_at_the_ends_of_rows_are_not_in_step() -> None:
-    """Nor are their tiles so narrow that some have no layers; without layers planes are asked for earlier."""
+    """Without layers planes are asked for earlier, too."""
     for problem, layered in ((absorbing_radar((50, 48, 70), 0.01), True), (yee((40, 38, 70)), False)):
         kernel = one_pass(problem)
         assert kernel is not None
         (shape,), (rings,) = kernel.shapes, kernel.pipelines
         assert rings.layered == layered
-        assert (shape.columns > 200, shape.lead == 0, shape.ahead == 1) == (layered,) * 3
+        assert (shape.lead == 0, shape.ahead == 1) == (layered,) * 2
+
+
+@pytest.mark.parametrize(("size", "tile", "both"), [(192, 96, 2), (256, 128, 2), (320, 160, 1), (512, 256, 2)])
+def test_tiles_with_layers_divide_rows_and_threads_have_one_cell_of_a_layer(size: int, tile: int, both: int) -> None:
+    """both: cells of a thread, if tiles had the layers of both ends."""
+    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
+    ids = np.broadcast_to(np.uint8(0), (6, *(size + 1,) * 3))
+    domain = Domain((size,) * 3, (0.002,) * 3, 3e-12, 9, (VACUUM,), ids, absorber=absorber)
+    kernel = one_pass(build(domain).problem)
+    assert kernel is not None
+    (rings,) = kernel.pipelines
+    columns = [(first, first + tile) for first in range(0, size, tile)]
+    assert rings.shape.columns == tile + 4
+    assert rounds(rings, columns) == 1
+    assert rounds(rings, [(0, size)]) == both
 
 
 @stencil
@@ -443,15 +483,26 @@ def test_tensor_copies_in_the_shapes_that_are_chosen(shape: StreamShape, boundar
     check(problem, shape if copied(rings) else replace(shape, tensor=False))
 
 
+STORED = "block_of<M::FIELD, M::VERSION>(stream.a)[memory<M::FIELD>()] = value;"
+
+
+def soil(shape: Index) -> Problem:
+    """Of so many planes between its absorbers."""
+    return absorbing_radar((shape[0] + 12, *shape[1:]), 0.01)
+
+
 STREAMS = {
     waves: H200.streams.far, two_fields: H200.streams.few, yee: H200.streams.several, diffusion: H200.streams.many,
+    soil: H200.streams.layered,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "shape"), [(make, shape) for make, shapes in STREAMS.items() for shape in shapes])
 def test_all_shapes_that_can_be_chosen(make: Make, shape: StreamShape) -> None:
-    problem, shape = make((24, 50, 140)), replace(shape, columns=shape.columns + 4 * (make is yee))
+    """Blocks with layers at the ends of rows do not keep in step."""
+    problem, shape = make((24, 50, 140)), replace(shape, columns=shape.columns + 4 * (make in (yee, soil)))
     (rings,) = in_one(problem, 1, shape).pipelines
+    shape = replace(shape, lead=0) if rings.layered else shape
     check(problem, shape if not shape.tensor or copied(rings) else replace(shape, tensor=False))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from peergrid.codegen.cuda.blocked.levels import in_most_cells, usual_updates
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.onestep.groups import groups
+from peergrid.codegen.cuda.stream3d.core import streamed
 from peergrid.codegen.cuda.stream3d.correctable import correctable
 from peergrid.codegen.cuda.stream3d.kernel import StreamKernel, busy_cells
 from peergrid.codegen.cuda.stream3d.rings import Rings
@@ -22,6 +23,7 @@ MOST_KEPT_BY_FEW = 88  # the same in blocks of so few threads that each may have
 FEW_THREADS = 256
 WIDE_BORDER = 1.6  # values loaded for a cell of a tile, above which blocks that keep in step are slower
 BETTER = 1.25  # times fewer cells of tiles, idle ones counted: more than shapes differ in speed
+BETTER_LAYERED = 1.1  # the same of shapes with layers at the ends of rows
 
 
 @remembered()
@@ -84,14 +86,20 @@ def _settled(problem: Problem) -> bool:
 
 
 def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel, box: Box) -> StreamShape | None:
-    """The first shape that fits or, of those with tensor copies, one whose tiles divide the box much better."""
+    """The first shape that fits or, of those with tensor copies, the first whose tiles divide the box much better; with
+    layers at the ends of rows, of which every plane waits, the one whose tiles divide it best.
+    """
     found = (shape for shape in _shapes(problem, stages, gpu) if _fits(Rings(problem, 1, shape, stages), gpu))
     first = next(found, None)
     if first is None or not first.tensor or box.empty:
         return first
-    better = {shape: busy_cells(Rings(problem, 1, shape, stages), box, gpu) for shape in found if shape.tensor}
-    usual = busy_cells(Rings(problem, 1, first, stages), box, gpu)
-    return next((shape for shape, busy in better.items() if BETTER * busy < usual), first)
+    layered = Rings(problem, 1, first, stages).layered
+    made = streamed(problem, 1, box)[0] if layered else box
+    busy = {shape: busy_cells(Rings(problem, 1, shape, stages), made, gpu) for shape in (first, *found) if shape.tensor}
+    better = [shape for shape in busy if (BETTER_LAYERED if layered else BETTER) * busy[shape] < busy[first]]
+    if layered:
+        better.sort(key=lambda shape: busy[shape])
+    return next(iter(better), first)
 
 
 def _fits(rings: Rings, gpu: GpuModel) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -128,3 +128,10 @@ def share(rings: Rings, threads: int) -> int:
     """The threads that make the corrections of one field: whole warps, unless a block has too few."""
     found = threads // max([1, *(len(corrected(rings, node)) for node in rings.levels.nodes)])
     return found // 32 * 32 or found
+
+
+def rounds(rings: Rings, columns: Sequence[tuple[int, int]]) -> int:
+    """The cells of layers, at most, that a thread corrects in a plane of a tile; columns: those of the tiles."""
+    layers = narrow(rings)
+    most = max(sum(hi - lo for lo, hi in layers if lo < end and hi > begin) for begin, end in columns)
+    return -(-most * rings.shape.rows // share(rings, rings.shape.threads(rings.problem.itemsize)))

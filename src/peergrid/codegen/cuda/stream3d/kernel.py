@@ -14,6 +14,7 @@ from peergrid.codegen.cuda.common.program import Launch, Program, regions_of
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel
 from peergrid.codegen.cuda.skeletons.layouts import layout_of
 from peergrid.codegen.cuda.stream3d.core import core, streamed
+from peergrid.codegen.cuda.stream3d.correction_text import rounds
 from peergrid.codegen.cuda.stream3d.rings import Rings
 from peergrid.codegen.cuda.stream3d.text import program
 from peergrid.codegen.cuda.stream3d.tiles import LEAST_PLANES, across, first, least_planes, pieces, tiles, useful
@@ -218,14 +219,17 @@ def busy_cells(rings: Rings, box: Box, gpu: GpuModel, alone: float = 1.0) -> flo
     """The cells that the GPU could make at its full rate in the time that the tiles of a box take.
 
     alone: of the time of a plane of a full tile among others, the least that a block takes for any tile. So blocks that
-    are too few, or the last ones of many, leave the rest of the GPU idle.
+    are too few, or the last ones of many, leave the rest of the GPU idle. If threads correct several cells of layers,
+    one after the other, a plane takes so many times longer.
     """
-    slots, count = _slots(rings, gpu), prod(map(len, across(rings, box)))
+    rows, columns = across(rings, box)
+    slots, count = _slots(rings, gpu), len(rows) * len(columns)
     cut = pieces(rings, box, count, slots)
     planes = ceil(box.shape[0] / cut) + rings.early
     each, least = planes * box.shape[1] * box.shape[2] / count, alone * planes * prod(useful(rings))
     full, last = divmod(count * cut, slots)
-    return full * slots * max(each, least) + (max(last * each, slots * least) if last else 0.0)
+    busy = full * slots * max(each, least) + (max(last * each, slots * least) if last else 0.0)
+    return busy * max(1, rounds(rings, columns))
 
 
 def _slots(rings: Rings, gpu: GpuModel) -> int:
