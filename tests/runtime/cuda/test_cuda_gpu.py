@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 
@@ -14,12 +15,14 @@ from executions import carry_through, step_by_step
 from runtime_problems import PROBLEMS, heat_3d, yee_with_absorber
 
 from peergrid import Options, Simulation
+from peergrid.bench.problems import noisy
 from peergrid.codegen.cuda.choose.one_step3d import one_pass
 from peergrid.codegen.cuda.gpu_model import H200, GpuModel, Streams
 from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
+from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Slab, build
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import gpu_count
@@ -52,15 +55,15 @@ def test_same_bits(strategy: StrategyName, devices: str) -> None:
 
 
 class Streaming(CudaDriver):
-    """Has small 3D boxes streamed, too, in certain shapes."""
+    """Has small 3D boxes streamed, too, in certain shapes; rate: that of kernels of one step over those that stream."""
 
-    def __init__(self, streams: Streams = H200.streams) -> None:
+    def __init__(self, streams: Streams = H200.streams, rate: float = 1e-9) -> None:
         super().__init__()
-        self._streams = streams
+        self._streams, self._rate = streams, rate
 
     def model(self, ordinal: int) -> GpuModel:
         usual = super().model(ordinal)
-        return replace(usual, one_step_rates=(1e-9, 1e-9), streamed_share_3d=0, streams=self._streams)
+        return replace(usual, one_step_rates=(self._rate,) * 2, streamed_share_3d=0, streams=self._streams)
 
 
 @pytest.mark.parametrize("ordinals", [(0,), (0, 0), *([(0, 1)] if GPUS > 1 else [])])
@@ -74,6 +77,20 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
         assert carry_through(executor, options) == step_by_step(problem)
     finally:
         executor.close()
+
+
+@pytest.mark.parametrize("size", [160, 176, 192, 224, 256])
+def test_layers_at_the_ends_of_rows_beside_kernels_of_one_step(size: int) -> None:
+    """These read cells that the stream makes at the same time."""
+    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
+    ids = np.broadcast_to(np.uint8(0), (6, *(size + 1,) * 3))
+    domain = Domain((size,) * 3, (0.002,) * 3, 3e-12, 9, (VACUUM,), ids, absorber=absorber)
+    problem, options, found = noisy(build(domain).problem), Options("overlap", 1, 1), []
+    plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
+    for rate in (1e-9, 1e9):
+        with closing(CudaExecutor(plan, STEPS, (0,), driver=Streaming(rate=rate))) as executor:
+            found.append(carry_through(executor, options))
+    assert found[0] == found[1]
 
 
 MADE: dict[str, tuple[Callable[[Index], Problem], ...]] = {

@@ -362,5 +362,12 @@ template <int N_, int FIELD> struct Own { static constexpr int N = N_; };
 template <int N_, class M, class Ring> struct InPlace { static constexpr int N = N_; };
 template <int PLACE, class Ring> struct Given {};
 
+// Whether a correction that makes a list of values changes what a node makes as M describes.
+template <class M, class T> struct Changes { static constexpr bool value = false; };
+template <class M, int K, class Ring> struct Changes<M, InPlace<K, M, Ring>> { static constexpr bool value = true; };
+template <class M, class... T> __device__ __forceinline__ constexpr bool changes(List<T...>) {
+  return (... || Changes<M, T>::value);
+}
+
 template <class A, class B> struct Same { static constexpr bool value = false; };
 template <class A> struct Same<A, A> { static constexpr bool value = true; };

@@ -491,19 +491,42 @@ template <class Plan> struct Stream : Plan::State {
       const int low = lowest<M>(2) - x, high = highest<M>(2) - x;
       const unsigned line = static_cast<unsigned>(pitch) * sizeof(R);
       char* const to = reinterpret_cast<char*>(block_of<M::FIELD, M::VERSION>(a) + plane_at(field, z) + (y * pitch + x));
-      if (low <= 0 && high >= W) {
+      const bool beside = changed<M>(typename N::Corrections{}) && beside_layers(typename Plan::Narrow{});
+      if (low <= 0 && high >= W && !beside) {
 #pragma unroll
         for (int r = 0; r < Shape::ROWS_EACH; ++r)
           if (r >= first && r < end) store(to + r * line, made[r][M::N]);
       } else if (low < W && high > 0) {
 #pragma unroll
-        for (int r = 0; r < Shape::ROWS_EACH; ++r)
+        for (int r = 0; r < Shape::ROWS_EACH; ++r) {
+          const unsigned layers = of_layers<M>(z, top + row + r, typename N::Corrections{});
 #pragma unroll
           for (int n = 0; n < W; ++n)
-            if (r >= first && r < end && n >= low && n < high) reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
+            if (r >= first && r < end && n >= low && n < high && !(layers >> n & 1))
+              reinterpret_cast<R*>(to + r * line)[n] = made[r][M::N].v[n];
+        }
       }
     }
   }
+  // What corrections change, they alone store: kernels of one step that work at the same time make and read some of these
+  // cells, too, and must never find a value that is not the last one.
+  template <class M, class... U> static __device__ __forceinline__ constexpr bool changed(List<U...>) {
+    return (... || changes<M>(typename U::Makes{}));
+  }
+  // Those of a thread's cells in a row that corrections change: a bit for each. Where these have all rows and planes of the
+  // usual update, cells in others keep what is there.
+  template <class M, class... U> __device__ __forceinline__ unsigned of_layers(int z, int y, List<U...>) const {
+    return (0u | ... | of_layer<M, U>(z, y));
+  }
+  template <class M, class U> __device__ __forceinline__ unsigned of_layer(int z, int y) const {
+    typedef typename U::BOX Box;
+    if constexpr (!changes<M>(typename U::Makes{})) return 0;
+    constexpr bool ALL = Box::lo(0) <= M::BOX::lo(0) && Box::hi(0) >= M::BOX::hi(0) && Box::lo(1) <= M::BOX::lo(1) &&
+                         Box::hi(1) >= M::BOX::hi(1);
+    if (!ALL && (z < Box::lo(0) || z >= Box::hi(0) || y < Box::lo(1) || y >= Box::hi(1))) return 0;
+    return before(Box::hi(2)) & ~before(Box::lo(2));
+  }
+  __device__ __forceinline__ unsigned before(int end) const { return (1u << min(max(end - left - column, 0), W)) - 1; }
   static __device__ __forceinline__ void store(char* to, const Cells& value) {
     if constexpr (Shape::HINTS) pg_store_once(to, value);
     else *reinterpret_cast<Cells*>(to) = value;
