@@ -114,8 +114,8 @@ class OneStepKernels:
             for number, group in enumerate(groups(problem))
         )
         rare = (
-            rows3d.rare(arguments, group, (region for region in by_rows if region.variant.group == number), gpu)
-            for number, group in enumerate(groups(problem))
+            rows3d.rare_variants(problem, (region for region in by_rows if region.variant.group == number), gpu)
+            for number in range(len(groups(problem)))
         )
         made = tuple(chain.from_iterable(arranged)), gpu, carries, frozenset(chain.from_iterable(rare))
         return cls(arguments, wide, cells, *made)

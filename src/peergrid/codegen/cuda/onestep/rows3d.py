@@ -19,10 +19,12 @@ from peergrid.codegen.cuda.common.names import listed
 from peergrid.codegen.cuda.gpu_model import GpuModel
 from peergrid.codegen.cuda.onestep import cell
 from peergrid.codegen.cuda.onestep.alike import Alike, alike
-from peergrid.codegen.cuda.onestep.groups import Group
+from peergrid.codegen.cuda.onestep.groups import Group, groups
 from peergrid.codegen.cuda.onestep.regions import Region, Variant
 from peergrid.codegen.cuda.onestep.wide import THREADS, WideKernel
 from peergrid.grid import Box
+from peergrid.stencil import Problem
+from peergrid.stencil.remember import remembered
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}(const __grid_constant__ Arguments a) {{
@@ -108,25 +110,27 @@ def kernel(
     functions = (_function(arguments, group, number, some, rare, gpu) for number, some in found.items())
     places = (_places(arguments, number, some) for number, some in found.items() if any(some.varying))
     cases = "\n".join(_case(number, some, rare) for number, some in found.items())
-    most = max((values(arguments, group, one, gpu) for one in variants.values() if one not in rare), default=0)
+    most = max((values(arguments.problem, one, gpu) for one in variants.values() if one not in rare), default=0)
     blocks = next((blocks for blocks, room, _ in gpu.row_blocks if most <= room), gpu.row_blocks[-1][0])
     return "\n".join((*functions, *places, KERNEL.format(name=name, threads=THREADS, blocks=blocks, cases=cases)))
 
 
-def values(arguments: Arguments, group: Group, variant: Variant, gpu: GpuModel) -> int:
+@remembered(1024)
+def values(problem: Problem, variant: Variant, gpu: GpuModel) -> int:
     """The registers for what a thread reads and makes in W cells of a row."""
-    return WideKernel(arguments, group, variant, gpu, most_rows=1).values * arguments.problem.itemsize // 4
+    kernel = WideKernel(Arguments(problem), groups(problem)[variant.group], variant, gpu, most_rows=1)
+    return kernel.values * problem.itemsize // 4
 
 
-def rare(arguments: Arguments, group: Group, regions: Iterable[Region], gpu: GpuModel) -> frozenset[Variant]:
+def rare_variants(problem: Problem, regions: Iterable[Region], gpu: GpuModel) -> frozenset[Variant]:
     """The variants that need more registers than threads should have and make few of the cells, as of edges and corners
-    where layers meet: the others would have fewer threads, or values in memory, for their sake.
+    where layers meet: the others would have fewer threads, or values in memory, for their sake. regions: of a group.
     """
     cells = Counter[Variant]()
     for region in regions:
         cells[region.variant] += region.box.size
     for _, most, share in gpu.row_blocks:
-        found = frozenset(variant for variant in cells if values(arguments, group, variant, gpu) > most)
+        found = frozenset(variant for variant in cells if values(problem, variant, gpu) > most)
         if sum(cells[variant] for variant in found) <= share * cells.total():
             return found
     return frozenset()
