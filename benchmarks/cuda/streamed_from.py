@@ -124,8 +124,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0, help="nothing is begun after so many")
     parser.add_argument("--out", type=Path, default=Path("streamed_from.json"))
     given = parser.parse_args()
-    began, shapes = time.monotonic(), [_shape(text) for text in given.shapes.split(",")]
-    jobs = [(kind, shape, way) for kind in given.only.split(",") for shape in shapes for way in given.ways.split(",")]
+    began, shapes, kinds = time.monotonic(), [_shape(text) for text in given.shapes.split(",")], given.only.split(",")
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        parser.error(f"--only {unknown[0]} is none of the kinds: {', '.join(KINDS)}.")
+    jobs = [(kind, shape, way) for kind in kinds for shape in shapes for way in given.ways.split(",")]
     workers = min(12, len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         for done in [pool.submit(compiled, *job) for job in jobs]:
