@@ -1,4 +1,4 @@
-"""3D problems with absorbers on all sides, in the stage of the usual update."""
+"""3D problems with absorbers on all sides: of radar, and in the stage of the usual update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from peergrid.grid import Box, Field, Grid, Index
+from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Slab, build
 from peergrid.stencil import Problem, Stage, stencil
+
+
+def absorbing_vacuum(shape: Index) -> Problem:
+    """Radar in empty space, with absorbers of ten cells on all sides."""
+    ids = np.broadcast_to(np.uint8(0), (6, *(cells + 1 for cells in shape)))
+    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
+    return build(Domain(shape, (0.002,) * 3, 3e-12, 9, (VACUUM,), ids, absorber=absorber)).problem
 
 
 def absorbing(shape: Index) -> Problem:

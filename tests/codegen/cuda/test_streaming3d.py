@@ -14,7 +14,7 @@ from emulate import Device, compiled, pointers
 from host_maps import tensor_map
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layer_problems import absorbing
+from layer_problems import absorbing, absorbing_vacuum
 from runtime_problems import heat_3d
 from stream_examples import random
 from stream_examples_3d import diffusion, profiles, radar, two_fields, wide_reads, yee
@@ -190,16 +190,21 @@ def test_blocks_with_layers_at_the_ends_of_rows_are_not_in_step() -> None:
 @pytest.mark.parametrize(("size", "tile", "both"), [(192, 96, 2), (256, 128, 2), (320, 160, 1), (512, 256, 2)])
 def test_tiles_with_layers_divide_rows_and_threads_have_one_cell_of_a_layer(size: int, tile: int, both: int) -> None:
     """both: cells of a thread, if tiles had the layers of both ends."""
-    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
-    ids = np.broadcast_to(np.uint8(0), (6, *(size + 1,) * 3))
-    domain = Domain((size,) * 3, (0.002,) * 3, 3e-12, 9, (VACUUM,), ids, absorber=absorber)
-    kernel = one_pass(build(domain).problem)
+    kernel = one_pass(absorbing_vacuum((size,) * 3))
     assert kernel is not None
     (rings,) = kernel.pipelines
     columns = [(first, first + tile) for first in range(0, size, tile)]
     assert rings.shape.columns == tile + 4
     assert rounds(rings, columns) == 1
     assert rounds(rings, [(0, size)]) == both
+
+
+@pytest.mark.parametrize("shape", [(21, 40, 60), (40, 21, 60), (21, 21, 21), (40, 60, 21)])
+def test_grids_that_are_nearly_all_layers_do_not_stream(shape: Index) -> None:
+    problem = absorbing_vacuum(shape)
+    kernel = one_pass(problem)
+    assert kernel is not None
+    assert kernel.parts(problem.grid.box) == Parts((), (problem.grid.box,), ())
 
 
 @stencil

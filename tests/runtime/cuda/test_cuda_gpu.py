@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import test_cuda_streaming as streamed
 from executions import carry_through, step_by_step
+from layer_problems import absorbing_vacuum
 from runtime_problems import PROBLEMS, heat_3d, yee_with_absorber
 
 from peergrid import Options, Simulation
@@ -22,7 +23,6 @@ from peergrid.codegen.cuda.stream_shape import StreamShape
 from peergrid.errors import DeviceFault, DoesNotFit
 from peergrid.grid import Index
 from peergrid.grid.partition import Partition
-from peergrid.models.fdtd3d import SIDES, VACUUM, Absorber, Domain, Slab, build
 from peergrid.runtime.cuda.device.driver import CudaDriver
 from peergrid.runtime.cuda.executor import CudaExecutor
 from peergrid.runtime.devices import gpu_count
@@ -82,10 +82,7 @@ def test_streaming_3d(make: Callable[[], Problem], strategy: StrategyName, ordin
 @pytest.mark.parametrize("size", [160, 176, 192, 224, 256])
 def test_layers_at_the_ends_of_rows_beside_kernels_of_one_step(size: int) -> None:
     """These read cells that the stream makes at the same time."""
-    absorber = Absorber(tuple((side, Slab(10)) for side in SIDES))
-    ids = np.broadcast_to(np.uint8(0), (6, *(size + 1,) * 3))
-    domain = Domain((size,) * 3, (0.002,) * 3, 3e-12, 9, (VACUUM,), ids, absorber=absorber)
-    problem, options, found = noisy(build(domain).problem), Options("overlap", 1, 1), []
+    problem, options, found = noisy(absorbing_vacuum((size,) * 3)), Options("overlap", 1, 1), []
     plan = layout(problem, Partition(problem.grid, (1, 1, 1)), options)
     for rate in (1e-9, 1e9):
         with closing(CudaExecutor(plan, STEPS, (0,), driver=Streaming(rate=rate))) as executor:

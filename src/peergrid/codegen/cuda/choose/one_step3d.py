@@ -91,15 +91,17 @@ def _shape(problem: Problem, stages: tuple[int, ...], gpu: GpuModel, box: Box) -
     """
     found = (shape for shape in _shapes(problem, stages, gpu) if _fits(Rings(problem, 1, shape, stages), gpu))
     first = next(found, None)
-    if first is None or not first.tensor or box.empty:
+    if first is None or not first.tensor:
         return first
     layered = Rings(problem, 1, first, stages).layered
-    made = streamed(problem, 1, box)[0] if layered else box
-    busy = {shape: busy_cells(Rings(problem, 1, shape, stages), made, gpu) for shape in (first, *found) if shape.tensor}
-    better = [shape for shape in busy if (BETTER_LAYERED if layered else BETTER) * busy[shape] < busy[first]]
-    if layered:
-        better.sort(key=lambda shape: busy[shape])
-    return next(iter(better), first)
+    tiled = streamed(problem, 1, box)[0] if layered else box
+    if tiled.empty:
+        return first
+    shapes = (first, *(shape for shape in found if shape.tensor))
+    busy = {shape: busy_cells(Rings(problem, 1, shape, stages), tiled, gpu) for shape in shapes}
+    times = BETTER_LAYERED if layered else BETTER
+    better = [shape for shape in shapes if times * busy[shape] < busy[first]] or [first]
+    return min(better, key=busy.__getitem__) if layered else better[0]
 
 
 def _fits(rings: Rings, gpu: GpuModel) -> bool:

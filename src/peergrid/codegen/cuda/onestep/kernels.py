@@ -104,7 +104,8 @@ class OneStepKernels:
         for boxes, following in zip(works, later or repeat(None), strict=False):
             for number in range(len(groups(problem))):
                 kinds = _kinds(_regions(problem, number, tuple(boxes), carries, following), gpu)
-                by_rows += kinds[1]
+                _, of_rows, _ = kinds
+                by_rows += of_rows
                 for found, kind in zip(variants, kinds, strict=True):
                     found.update(dict.fromkeys(region.variant for region in kind))
         wide, rows, cells = (tuple(sorted(found)) for found in variants)  # in whatever order regions come
@@ -114,11 +115,11 @@ class OneStepKernels:
             for number, group in enumerate(groups(problem))
         )
         rare = (
-            rows3d.rare_variants(problem, (region for region in by_rows if region.variant.group == number), gpu)
+            rows3d.rare_variants(problem, [region for region in by_rows if region.variant.group == number], gpu)
             for number in range(len(groups(problem)))
         )
-        made = tuple(chain.from_iterable(arranged)), gpu, carries, frozenset(chain.from_iterable(rare))
-        return cls(arguments, wide, cells, *made)
+        by_groups = tuple(chain.from_iterable(arranged))
+        return cls(arguments, wide, cells, by_groups, gpu, carries, frozenset(chain.from_iterable(rare)))
 
     @property
     def source(self) -> str:
